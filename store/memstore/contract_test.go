@@ -1,0 +1,25 @@
+package memstore_test
+
+import (
+	"testing"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/memstore"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
+)
+
+func TestContract(t *testing.T) {
+	storetest.Run(t, storetest.Harness{
+		FakeTime: true,
+		New:      func(t testing.TB) store.Store { return newStore(t, memstore.Options{}) },
+	})
+}
+
+func newStore(t testing.TB, o memstore.Options) *memstore.Store {
+	t.Helper()
+	s, err := memstore.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

@@ -1,0 +1,122 @@
+package memstore
+
+import (
+	"container/heap"
+	"time"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
+
+// instant is a moment, as the time since the store's start.
+type instant time.Duration
+
+func (i instant) add(d time.Duration) instant { return i + instant(d) }
+
+// state is where a record is in its life. A lapsed claim is one that is in
+// flight after its lease, or released.
+type state uint8
+
+const (
+	inFlight state = iota + 1
+	released
+	done
+	parked
+)
+
+type record struct {
+	key     store.Key // bounded
+	state   state
+	token   store.Token // of the owner, or of whoever released, completed or parked
+	attempt int         // started runs, the running one included
+	lease   time.Duration
+	horizon time.Duration
+	fence   int64   // the last one drawn, 0 if none
+	until   instant // in flight: when the lease ends
+	expires instant // when the record counts as absent
+	place   int     // in the queue
+}
+
+// owned tells whether t may release, renew or park: it claimed, and nobody has
+// taken over, although the lease may have ended.
+func (r *record) owned(t store.Token) bool {
+	return r != nil && r.state == inFlight && r.token == t
+}
+
+// records finds a record by its key and by its expiry.
+type records struct {
+	byKey map[store.Key]*record
+	queue queue
+}
+
+func newRecords() records { return records{byKey: make(map[store.Key]*record)} }
+
+// get returns the live record of a bounded key, or nil.
+func (rs *records) get(k store.Key, now instant) *record {
+	r := rs.byKey[k]
+	if r == nil || r.expires <= now {
+		return nil
+	}
+	return r
+}
+
+// add makes an empty record for a key without a live one. The caller fills it
+// and sets its expiry.
+func (rs *records) add(k store.Key) *record {
+	if r := rs.byKey[k]; r != nil {
+		*r = record{key: r.key, place: r.place, expires: r.expires}
+		return r
+	}
+	r := &record{key: clone(k)}
+	rs.byKey[r.key] = r
+	heap.Push(&rs.queue, r)
+	return r
+}
+
+// expire sets when r counts as absent.
+func (rs *records) expire(r *record, at instant) {
+	r.expires = at
+	heap.Fix(&rs.queue, r.place)
+}
+
+// sweep removes at most n expired records.
+func (rs *records) sweep(now instant, n int) {
+	for ; n > 0 && len(rs.queue) > 0 && rs.queue[0].expires <= now; n-- {
+		r := heap.Pop(&rs.queue).(*record)
+		delete(rs.byKey, r.key)
+	}
+}
+
+// clone copies the parts into one string of their own. A part of a caller's key
+// is often a piece of a message, which the record would keep alive as a whole.
+func clone(k store.Key) store.Key {
+	all := k.Application + k.Topic + k.Tag + k.ID
+	cut := func(part string) (own string) {
+		own, all = all[:len(part)], all[len(part):]
+		return own
+	}
+	return store.Key{Application: cut(k.Application), Topic: cut(k.Topic), Tag: cut(k.Tag), ID: cut(k.ID)}
+}
+
+// queue is a heap of all records, the next to expire first.
+type queue []*record
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q[i].expires < q[j].expires }
+
+func (q queue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].place, q[j].place = i, j
+}
+
+func (q *queue) Push(r any) {
+	r.(*record).place = len(*q)
+	*q = append(*q, r.(*record))
+}
+
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	r := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	return r
+}
