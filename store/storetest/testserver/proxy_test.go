@@ -1,0 +1,193 @@
+package testserver_test
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest/testserver"
+)
+
+// soon is how long a test waits to see that nothing comes.
+const soon = 50 * time.Millisecond
+
+// late is how long a test waits for what must come.
+const late = 10 * time.Second
+
+// echo starts a server that answers every line with the same line, and counts
+// the lines it has read.
+func echo(t *testing.T) (addr string, lines <-chan string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	seen := make(chan string, 100)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				for r := bufio.NewReader(c); ; {
+					line, err := r.ReadString('\n')
+					if err != nil {
+						return
+					}
+					seen <- line
+					if _, err := io.WriteString(c, line); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return l.Addr().String(), seen
+}
+
+func dial(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatalf("dial: %v", err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// ask sends a line and returns the answer, or the error of waiting for it.
+func ask(c net.Conn, wait time.Duration) (string, error) {
+	if _, err := io.WriteString(c, "hello\n"); err != nil {
+		return "", err
+	}
+	if err := c.SetReadDeadline(time.Now().Add(wait)); err != nil {
+		return "", err
+	}
+	return bufio.NewReader(c).ReadString('\n')
+}
+
+func answers(t *testing.T, c net.Conn) {
+	t.Helper()
+	if got, err := ask(c, late); got != "hello\n" || err != nil {
+		t.Fatalf("got %q, %v, want an answer", got, err)
+	}
+}
+
+func silent(t *testing.T, c net.Conn) {
+	t.Helper()
+	if got, err := ask(c, soon); got != "" || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("got %q, %v, want nothing", got, err)
+	}
+}
+
+func ended(t *testing.T, c net.Conn) {
+	t.Helper()
+	if got, err := ask(c, late); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("got %q, %v, want the end of the connection", got, err)
+	}
+}
+
+func TestProxySwallowsTheNextReplies(t *testing.T) {
+	t.Parallel()
+	addr, seen := echo(t)
+	p := testserver.NewProxy(t, addr)
+	c := dial(t, p.Addr())
+	answers(t, c)
+	<-seen
+	p.SwallowReplies(2)
+	silent(t, c)
+	<-seen // the server has read what it answered in vain
+	silent(t, c)
+	answers(t, c)
+}
+
+func TestProxyCutsTheConnectionInsteadOfTheNextReplies(t *testing.T) {
+	t.Parallel()
+	addr, seen := echo(t)
+	p := testserver.NewProxy(t, addr)
+	c := dial(t, p.Addr())
+	p.CutReplies(1)
+	ended(t, c)
+	<-seen
+	answers(t, dial(t, p.Addr()))
+}
+
+func TestProxyCutEndsConnectionsAndAcceptsNewOnes(t *testing.T) {
+	t.Parallel()
+	addr, _ := echo(t)
+	p := testserver.NewProxy(t, addr)
+	c := dial(t, p.Addr())
+	answers(t, c)
+	p.Cut()
+	ended(t, c)
+	answers(t, dial(t, p.Addr()))
+}
+
+func TestProxyRefusesUntilItIsHealed(t *testing.T) {
+	t.Parallel()
+	addr, _ := echo(t)
+	p := testserver.NewProxy(t, addr)
+	c := dial(t, p.Addr())
+	answers(t, c)
+	p.Refuse(true)
+	p.Refuse(true)
+	ended(t, c)
+	if _, err := net.Dial("tcp", p.Addr()); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Fatalf("dial: got %v, want connection refused", err)
+	}
+	p.Heal()
+	answers(t, dial(t, p.Addr()))
+}
+
+func TestProxyBlackHoleTakesAndNeverAnswers(t *testing.T) {
+	t.Parallel()
+	addr, seen := echo(t)
+	p := testserver.NewProxy(t, addr)
+	before := dial(t, p.Addr())
+	answers(t, before)
+	<-seen
+	p.BlackHole(true)
+	during := dial(t, p.Addr())
+	silent(t, before)
+	silent(t, during)
+	select {
+	case line := <-seen:
+		t.Fatalf("the server got %q through a black hole", line)
+	default:
+	}
+	p.Heal()
+	answers(t, before)
+	silent(t, during)
+	answers(t, dial(t, p.Addr()))
+}
+
+func TestProxyDelaysReplies(t *testing.T) {
+	t.Parallel()
+	addr, _ := echo(t)
+	p := testserver.NewProxy(t, addr)
+	c := dial(t, p.Addr())
+	p.Delay(2 * soon)
+	from := time.Now()
+	answers(t, c)
+	if took := time.Since(from); took < 2*soon {
+		t.Errorf("answered after %v, want at least %v", took, 2*soon)
+	}
+}
+
+func TestProxyEndsConnectionsWhoseTargetIsGone(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	p := testserver.NewProxy(t, l.Addr().String())
+	ended(t, dial(t, p.Addr()))
+}
