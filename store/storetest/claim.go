@@ -23,7 +23,7 @@ var claimCases = []Case{{
 	},
 }, {
 	Name: "busy tells the remaining lease by the store's own clock",
-	Why:  "a copy is deferred for that long: too short burns retries, too long delays the take-over of a crash",
+	Why:  "a copy is deferred for that long: too short burns retries, too long delays the take-over after a crash",
 	run: func(x *trial) {
 		k := x.key("left")
 		from := time.Now()
@@ -32,15 +32,76 @@ var claimCases = []Case{{
 		x.wait(x.h.Unit)
 		x.left(k, long, from, to)
 	},
+}, {
+	Name: "a take-over waits for the lease to end and no longer",
+	Why:  "early, two callbacks overlap; late or never, a crash loses the message to the retry limit",
+	run: func(x *trial) {
+		k, from := x.key("wait"), time.Now()
+		x.claimed(x.lapsing(k, store.NewToken()), 1)
+		v := x.next(x.request(k, store.NewToken()), store.Busy)
+		if v.State != store.Claimed {
+			x.failf("claim after the lease: got %v, want claimed", v.State)
+		}
+		x.notBefore(from, x.h.Unit)
+	},
+}, {
+	Name: "a take-over counts the attempt",
+	Why:  "a message that kills its process every time would never be parked",
+	run: func(x *trial) {
+		k := x.key("attempts")
+		for attempt := 1; attempt <= 3; attempt++ {
+			x.claimed(x.lapsing(k, store.NewToken()), attempt)
+			x.wait(2 * x.h.Unit)
+		}
+	},
+}, {
+	Name: "claiming again with the same token answers the same attempt",
+	Why:  "a claim whose reply was lost is repeated; refused, the message would wait for its own lease",
+	run: func(x *trial) {
+		k, a, b := x.key("again"), store.NewToken(), store.NewToken()
+		x.claimed(x.request(k, a), 1)
+		x.claimed(x.request(k, a), 1)
+		x.release(k, a, true, nil)
+		x.claimed(x.request(k, b), 2)
+		x.claimed(x.request(k, b), 2)
+	},
+}, {
+	Name: "claiming again with the same token arms the lease that the repeat asks for",
+	Why:  "the check before a callback starts relies on a whole lease lying ahead of it",
+	run: func(x *trial) {
+		k, a := x.key("rearm"), store.NewToken()
+		x.claimed(x.lapsing(k, a), 1)
+		x.wait(2 * x.h.Unit)
+		from := time.Now()
+		x.claimed(x.request(k, a), 1)
+		x.left(k, long, from, time.Now())
+	},
+}, {
+	Name: "a late copy of a released claim is refused",
+	Why:  "a request that was stuck in the network would hold the key for an owner that is gone",
+	run: func(x *trial) {
+		k, a := x.key("late copy"), store.NewToken()
+		x.claimed(x.request(k, a), 1)
+		x.release(k, a, false, nil)
+		x.refused(x.request(k, a))
+		x.claimed(x.request(k, store.NewToken()), 1)
+	},
 }}
 
 // left asks for the key and wants Busy with what is left of a lease that the
 // store began between from and to.
 func (x *trial) left(k store.Key, lease time.Duration, from, to time.Time) {
-	max := lease - time.Since(to)
+	most := lease - time.Since(to)
 	v := x.answers(x.request(k, store.NewToken()), store.Busy)
-	min := lease - time.Since(from)
-	if v.Left < min-x.slack() || v.Left > max+x.slack() {
-		x.failf("claim: got busy with %v left, want %v to %v", v.Left, min, max)
+	least := lease - time.Since(from)
+	if v.Left < least-x.slack() || v.Left > most+x.slack() {
+		x.failf("claim: got busy with %v left, want %v to %v", v.Left, least, most)
+	}
+}
+
+// notBefore wants at least d to have passed since from, when d had not begun.
+func (x *trial) notBefore(from time.Time, d time.Duration) {
+	if passed := time.Since(from); passed < d-x.slack() {
+		x.failf("granted %v after a term of %v began", passed, d)
 	}
 }

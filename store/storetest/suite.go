@@ -59,7 +59,8 @@ type Case struct {
 
 // Cases returns the whole suite.
 func Cases() []Case {
-	return slices.Concat(claimCases)
+	return slices.Concat(claimCases, raceCases, completeCases, releaseCases, parkCases, renewCases, fenceCases, recordCases,
+		expiryCases, keyCases, failureCases, historyCases)
 }
 
 // Run judges the store as one subtest per case. It returns when all have ended.

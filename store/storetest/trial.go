@@ -37,6 +37,9 @@ func (x *trial) failf(format string, args ...any) {
 	}
 }
 
+// failedAt adds the key to a violation that has just been recorded.
+func (x *trial) failedAt(k store.Key) { x.err = fmt.Errorf("key %.200v: %w", k, x.err) }
+
 // failed records an unexpected error of the step and tells whether to go on.
 func (x *trial) failed(step string, err error) bool {
 	if err != nil {
@@ -133,6 +136,11 @@ func (x *trial) next(r store.ClaimRequest, while store.State) store.Verdict {
 	}
 }
 
+// takeOver waits for the lease of k to end and claims it as the given attempt.
+func (x *trial) takeOver(r store.ClaimRequest, attempt int) {
+	x.granted(x.next(r, store.Busy), attempt)
+}
+
 func (x *trial) complete(k store.Key, t store.Token, keep time.Duration, want store.Completion) {
 	if x.err != nil {
 		return
@@ -140,6 +148,15 @@ func (x *trial) complete(k store.Key, t store.Token, keep time.Duration, want st
 	got, err := x.store.Complete(x.ctx, k, t, keep)
 	if !x.failed("complete", err) && got != want {
 		x.failf("complete: got %v, want %v", got, want)
+	}
+}
+
+// completeLate completes when the first completion may just have ended: what it
+// finds depends on the speed of the machine.
+func (x *trial) completeLate(k store.Key, t store.Token, keep time.Duration) {
+	if x.err == nil {
+		_, err := x.store.Complete(x.ctx, k, t, keep)
+		x.failed("second complete", err)
 	}
 }
 

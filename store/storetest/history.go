@@ -1,0 +1,129 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
+
+var historyCases = []Case{{
+	Name: "concurrent calls look as if they had happened one after the other",
+	Why:  "two steps of one call with another call between them is where every double run begins",
+	run: func(x *trial) {
+		x.histories(&Faults{Lagging: 0.5})
+	},
+}, {
+	Name: "concurrent calls with lost replies and repeats look as if they had happened one after the other",
+	Why:  "a call whose reply was lost may have been applied: at the time, a moment later, or never, but never twice",
+	run: func(x *trial) {
+		x.histories(&Faults{Lagging: 0.4, Before: 0.1, After: 0.25})
+	},
+}}
+
+const (
+	historyClients = 5
+	historyKeys    = 3
+	historyTurns   = 8 // per client; a turn is a claim and what follows from it
+	historyRepeats = 3 // of a call without an answer
+)
+
+// histories records random histories and checks each against the model. Leases
+// are long: what a lapse does is the matter of other cases.
+func (x *trial) histories(f *Faults) {
+	rounds := 6
+	if x.h.FakeTime {
+		rounds = 40
+	}
+	for seed := range rounds {
+		if x.err != nil {
+			return
+		}
+		faults := Faults{Seed: uint64(seed), Lagging: f.Lagging, Before: f.Before, After: f.After, Delay: x.pause()}
+		h := &history{x: x, store: Flaky(x.store, &faults), seed: uint64(seed)}
+		operations := h.record()
+		if err := h.failure(); err != nil {
+			x.failf("history with seed %d: %w", seed, err)
+			return
+		}
+		if porcupine.CheckOperationsTimeout(historyModel, operations, 30*time.Second) == porcupine.Illegal {
+			x.failf("history with seed %d: no order of its calls explains the answers%s", seed, explain(operations))
+		}
+	}
+}
+
+// pause is the longest that a client of a history waits between two steps.
+func (x *trial) pause() time.Duration {
+	if x.h.FakeTime {
+		return x.h.Unit
+	}
+	return time.Millisecond
+}
+
+// history is what several clients did to a few keys, and what they were told.
+type history struct {
+	x      *trial
+	store  store.Store
+	seed   uint64
+	clock  atomic.Int64 // orders calls and answers
+	tokens atomic.Int64 // numbers the tokens
+
+	mu         sync.Mutex // guards what follows
+	operations []porcupine.Operation
+	err        error
+}
+
+func (h *history) record() []porcupine.Operation {
+	var clients sync.WaitGroup
+	for id := range historyClients {
+		clients.Go(func() {
+			c := &client{history: h, id: id, random: rand.New(rand.NewPCG(h.seed, uint64(id+1)))}
+			for range historyTurns {
+				c.turn()
+			}
+		})
+	}
+	clients.Wait()
+	return h.operations
+}
+
+func (h *history) failure() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
+}
+
+// do makes one call and writes it down. It reports whether there was an answer.
+func (h *history) do(client int, in call, send func(store.Key) (answer, error)) (answer, bool) {
+	k := h.x.key(fmt.Sprintf("history %d.%d", h.seed, in.key))
+	began := h.clock.Add(1)
+	out, err := send(k)
+	ended := h.clock.Add(1)
+
+	var failed *store.Error
+	switch {
+	case errors.Is(err, store.ErrNotOwner):
+		out.refused = true
+	case errors.As(err, &failed) && failed.Class == store.NotApplied:
+		return out, false
+	case errors.As(err, &failed) && failed.Class == store.Unknown:
+		// It may take effect at any later time. Taking effect after everything
+		// else is the same as never.
+		out, ended = answer{lost: true}, 1<<62
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err != nil && !out.refused && !out.lost && h.err == nil {
+		h.err = fmt.Errorf("%v: unexpected error %w", in, err)
+	}
+	h.operations = append(h.operations, porcupine.Operation{
+		ClientId: client, Input: in, Call: began, Output: out, Return: ended,
+	})
+	return out, !out.lost
+}
