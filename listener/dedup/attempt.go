@@ -1,0 +1,192 @@
+package dedup
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
+
+// attempt is one delivery: the machine and what the calls around it need. It
+// lives on the stack until its claim is granted.
+type attempt struct {
+	key         store.Key
+	token       store.Token
+	redelivered bool
+	machine     machine
+
+	claimTime, runTime, settleTime time.Duration
+}
+
+// run is an attempt that the scheduler knows.
+type run struct {
+	attempt
+	mu     sync.Mutex // guards machine while the run is scheduled
+	cancel context.CancelCauseFunc
+	slot   int           // in the schedule's queue, -1 outside; guarded by schedule.mu
+	wakeAt time.Duration // guarded by schedule.mu
+	fence  fence
+
+	orphaned bool     // counted as such; guarded by schedule.mu
+	renewal  *renewal // on its way, or nil; guarded by schedule.mu
+}
+
+func (r *run) step(in input) (act action, wake time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.machine.step(in), r.machine.wake()
+}
+
+// claim drives a up to the point where something must run, be released or ends.
+func (g *Guard) claim(ctx context.Context, d Delivery, a *attempt) action {
+	a.key, a.redelivered = d.Key, d.Redelivered
+	a.machine.policy = d.Policy.WithDefaults()
+	a.machine.limits = limits{
+		claim: g.options.ClaimTimeout, settle: g.options.SettleTimeout,
+		renews: g.renewer != nil, parks: g.parker != nil,
+	}
+	if g.renewer == nil {
+		a.machine.policy.Lease = a.machine.policy.MaxConsume
+	}
+	if err := admit(ctx, d.Key, &a.machine.policy); err != nil {
+		return a.machine.step(input{kind: inAborted, err: err})
+	}
+	a.token = store.NewToken()
+	began := g.now()
+	act := a.machine.step(input{kind: inStart, now: began})
+	for act.kind == actClaim {
+		act = g.claimOnce(ctx, a, act.after)
+	}
+	a.claimTime = g.now() - began
+	return act
+}
+
+// admit refuses what no store should see.
+func admit(ctx context.Context, k store.Key, p *Policy) error {
+	if err := k.Validate(); err != nil {
+		return err
+	}
+	if !p.sound() {
+		return p.Validate()
+	}
+	if inside(ctx, k) {
+		return ErrNested
+	}
+	return ctx.Err()
+}
+
+func (g *Guard) claimOnce(ctx context.Context, a *attempt, after time.Duration) action {
+	pause(ctx, after)
+	if err := ctx.Err(); err != nil {
+		return a.machine.step(input{kind: inAborted, err: err})
+	}
+	p := &a.machine.policy
+	call, done := g.deadline(ctx)
+	defer done()
+	sent := g.now()
+	v, err := g.store.Claim(call, store.ClaimRequest{
+		Key: a.key, Token: a.token, Lease: p.Lease, Horizon: p.Horizon,
+		MaxAttempts: p.MaxAttempts, ParkKeep: p.Keep,
+	})
+	return a.machine.step(input{
+		kind: inClaimed, now: g.now(), sent: sent, verdict: v, err: err, jitter: jitter(err),
+		aborted: ctx.Err() != nil,
+	})
+}
+
+// deadline bounds one call. A store that never waits needs none.
+func (g *Guard) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if g.instant {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, g.options.CallTimeout)
+}
+
+// hold puts r under the schedule and asks the Verifier if the machine wants to.
+func (g *Guard) hold(ctx context.Context, cancel context.CancelCauseFunc, r *run, act action) action {
+	r.cancel = cancel
+	g.schedule.add(r)
+	if act.kind != actVerify {
+		return act
+	}
+	began := g.now()
+	var finding Finding
+	err := call(ctx, func(ctx context.Context) (err error) {
+		finding, err = r.machine.policy.Verifier(ctx, r.key)
+		return err
+	})
+	now := g.now()
+	r.runTime = now - began
+	act, _ = r.step(input{kind: inVerified, now: now, finding: finding, err: err})
+	return act
+}
+
+func (g *Guard) returned(r *run, err error) action {
+	now := g.now()
+	r.mu.Lock()
+	r.runTime = now - r.machine.granted
+	r.mu.Unlock()
+	act, _ := r.step(input{kind: inReturned, now: now, err: err})
+	return act
+}
+
+// conclude takes r from the schedule, records its end and reports it.
+func (g *Guard) conclude(ctx context.Context, r *run, act action) Result {
+	g.schedule.remove(r)
+	g.settle(ctx, r, act)
+	return g.report(ctx, &r.attempt)
+}
+
+// settle drives r to its end. It is detached from the caller's context: what
+// happened must be recorded although the caller is shutting down.
+func (g *Guard) settle(ctx context.Context, r *run, act action) {
+	if act.kind == actEnd {
+		return
+	}
+	began := g.now()
+	ctx = context.WithoutCancel(ctx)
+	for act.kind != actEnd {
+		pause(ctx, act.after)
+		completion, err := g.settleOnce(ctx, r, act.kind)
+		act, _ = r.step(input{
+			kind: inSettled, now: g.now(), completion: completion, err: err, jitter: jitter(err),
+		})
+	}
+	r.settleTime = g.now() - began
+}
+
+func (g *Guard) settleOnce(ctx context.Context, r *run, kind actionKind) (store.Completion, error) {
+	ctx, done := g.deadline(ctx)
+	defer done()
+	keep := r.machine.policy.Keep
+	switch kind {
+	case actComplete:
+		return g.store.Complete(ctx, r.key, r.token, keep)
+	case actPark:
+		return 0, g.parker.Park(ctx, r.key, r.token, keep)
+	}
+	return 0, g.store.Release(ctx, r.key, r.token, r.machine.ran)
+}
+
+// pause waits for d or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// jitter draws only where it is used: after a failure.
+func jitter(err error) float64 {
+	if err == nil {
+		return 0
+	}
+	return rand.Float64()
+}

@@ -1,0 +1,198 @@
+package dedup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
+
+// The values that a zero field of [Options] stands for.
+const (
+	DefaultCallTimeout   = time.Second
+	DefaultClaimTimeout  = 3 * time.Second
+	DefaultSettleTimeout = 30 * time.Second
+)
+
+// Options are the settings of a [Guard] that do not depend on the topic. Zero
+// fields take the Default constants.
+type Options struct {
+	Observer Observer     // told of every delivery; optional
+	Logger   *slog.Logger // nil means slog.Default()
+
+	CallTimeout   time.Duration // bound of one call to the store
+	ClaimTimeout  time.Duration // how long a claim is repeated before the outage policy decides
+	SettleTimeout time.Duration // how long recording an end is repeated
+}
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.CallTimeout == 0 {
+		o.CallTimeout = DefaultCallTimeout
+	}
+	if o.ClaimTimeout == 0 {
+		o.ClaimTimeout = DefaultClaimTimeout
+	}
+	if o.SettleTimeout == 0 {
+		o.SettleTimeout = DefaultSettleTimeout
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	var errs []error
+	for _, f := range []struct {
+		name string
+		got  time.Duration
+	}{
+		{"CallTimeout", o.CallTimeout}, {"ClaimTimeout", o.ClaimTimeout}, {"SettleTimeout", o.SettleTimeout},
+	} {
+		if f.got < time.Millisecond {
+			errs = append(errs, fmt.Errorf("dedup: Options.%s is %v, want 1ms or more (0 takes the default)", f.name, f.got))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Guard runs callbacks once per key. It is safe for concurrent use and needs no
+// closing: between deliveries it holds no goroutine and no timer. A renewal
+// that is on its way when its last delivery ends is cancelled.
+type Guard struct {
+	store    store.Store
+	renewer  store.Renewer // nil when the store has none
+	parker   store.Parker  // nil when the store has none
+	fencer   store.Fencer  // nil when the store has none
+	instant  bool
+	options  Options
+	epoch    time.Time
+	schedule *schedule
+}
+
+// New returns a guard on s. It reports every bad option at once and does not
+// contact the store.
+func New(s store.Store, o Options) (*Guard, error) {
+	if s == nil {
+		return nil, errors.New("dedup: store is nil")
+	}
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	g := &Guard{store: s, options: o, epoch: time.Now()}
+	g.renewer, _ = s.(store.Renewer)
+	g.parker, _ = s.(store.Parker)
+	g.fencer, _ = s.(store.Fencer)
+	_, g.instant = s.(store.Instant)
+	g.schedule = newSchedule(g)
+	return g, nil
+}
+
+// Delivery is one message as the guard sees it.
+type Delivery struct {
+	Key         store.Key
+	Policy      Policy
+	Redelivered bool // passed on to the [Event]
+}
+
+// Do runs fn unless the effect of k is recorded or another owner is at it, and
+// returns when fn has returned and its end is recorded. Only an outcome that is
+// [Outcome.Finished] may be acknowledged. The error is [Result].Err.
+//
+// fn runs in a goroutine of its own, so that its panics and its runtime.Goexit
+// become errors. Its context is that of the caller, cancelled with cause
+// [ErrLeaseLost] or [ErrMaxConsume] when the claim is lost or over; Do waits
+// for fn even then, because only fn knows what it has done.
+func (g *Guard) Do(ctx context.Context, k store.Key, p Policy, fn func(context.Context) error) (Outcome, error) {
+	r := g.Deliver(ctx, Delivery{Key: k, Policy: p}, fn)
+	return r.Outcome, r.Err
+}
+
+// Deliver is [Guard.Do] with all that is known about the end.
+func (g *Guard) Deliver(ctx context.Context, d Delivery, fn func(context.Context) error) Result {
+	var a attempt
+	act := g.claim(ctx, d, &a)
+	if act.kind == actEnd {
+		return g.report(ctx, &a)
+	}
+	r := &run{attempt: a}
+	if act.kind == actRun || act.kind == actVerify {
+		rctx, cancel := enter(ctx, r)
+		defer cancel(nil)
+		if act = g.hold(rctx, cancel, r, act); act.kind == actRun {
+			act = g.returned(r, call(rctx, fn))
+		}
+	}
+	return g.conclude(ctx, r, act)
+}
+
+// DeliverTogether claims every delivery of a batch, runs fn once for those that
+// are acquired and records its one answer for each of them. acquired are their
+// indices in ds, in order; fn is not called without any. The context is
+// cancelled as soon as one of the claims is lost. The results are in the order
+// of ds, whose keys should be distinct: of two equal ones the second is busy.
+func (g *Guard) DeliverTogether(
+	ctx context.Context, ds []Delivery, fn func(ctx context.Context, acquired []int) error,
+) []Result {
+	results, runs := make([]Result, len(ds)), make([]*run, len(ds))
+	rctx, cancel := enter(ctx)
+	defer cancel(nil)
+	inParallel(len(ds), func(i int) {
+		var a attempt
+		act := g.claim(ctx, ds[i], &a)
+		r := &run{attempt: a}
+		if act.kind == actRun || act.kind == actVerify {
+			act = g.hold(rctx, cancel, r, act)
+		}
+		if act.kind == actRun {
+			runs[i] = r
+			return
+		}
+		results[i] = g.conclude(ctx, r, act)
+	})
+	var acquired []int
+	for i, r := range runs {
+		if r != nil {
+			acquired = append(acquired, i)
+			rctx.runs = append(rctx.runs, r)
+		}
+	}
+	if len(acquired) == 0 {
+		return results
+	}
+	err := call(rctx, func(ctx context.Context) error { return fn(ctx, acquired) })
+	inParallel(len(acquired), func(n int) {
+		i := acquired[n]
+		results[i] = g.conclude(ctx, runs[i], g.returned(runs[i], err))
+	})
+	return results
+}
+
+// maxParallel bounds the calls to the store that one batch has on its way.
+const maxParallel = 32
+
+func inParallel(n int, do func(i int)) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, maxParallel)
+	for i := range n {
+		slots <- struct{}{}
+		wg.Go(func() { do(i); <-slots })
+	}
+	wg.Wait()
+}
+
+// Stats are gauges of a guard.
+type Stats struct {
+	Running  int // callbacks and Verifiers that hold a claim or run unprotected
+	Orphaned int // of those, the ones that ignored their cancelled context for a whole lease
+}
+
+// Stats returns the gauges of this moment.
+func (g *Guard) Stats() Stats { return g.schedule.stats() }
+
+func (g *Guard) now() time.Duration { return time.Since(g.epoch) }

@@ -1,0 +1,299 @@
+package dedup_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/memstore"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
+)
+
+func newFlaky(t *testing.T) (*bench, *storetest.Faults) {
+	f := &storetest.Faults{Delay: time.Minute}
+	return newBench(t, func(s store.Store) store.Store { return storetest.Flaky(s, f) }), f
+}
+
+// down cuts every call from now on, up to a number that no test reaches.
+func down(f *storetest.Faults, kind storetest.Fault, ops ...storetest.Op) {
+	for _, op := range ops {
+		for range 500 {
+			f.Next(op, kind)
+		}
+	}
+}
+
+func TestALostReplyOfAClaimIsRepeatedAndRunsNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newFlaky(t)
+		f.Next(storetest.Claim, storetest.CutAfter, storetest.CutBefore)
+		r := b.Deliver(t.Context(), dedup.Delivery{Key: key("1"), Policy: short()}, succeed)
+		want(t, r, dedup.Ran, nil)
+		if r.Attempt != 1 || r.Completion != store.Completed || f.Calls(storetest.Claim) != 3 {
+			t.Errorf("got %+v after %d claims, want completed at attempt 1 after 3", r, f.Calls(storetest.Claim))
+		}
+	})
+}
+
+func TestAnOutageDefersWithinTheClaimTimeout(t *testing.T) {
+	for name, fault := range map[string]storetest.Fault{
+		"refused": storetest.CutBefore, "replies lost": storetest.CutAfter, "black hole": storetest.Slow,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, f := newFlaky(t)
+				down(f, fault, storetest.Claim)
+				d := dedup.Delivery{Key: key("1"), Policy: short()}
+				began := time.Now()
+				r := b.Deliver(t.Context(), d, mustNotRun(t))
+				if took := time.Since(began); took > dedup.DefaultClaimTimeout+dedup.DefaultCallTimeout {
+					t.Errorf("took %v", took)
+				}
+				var cause *store.Error
+				if r.Outcome != dedup.Deferred || !errors.As(r.Err, &cause) {
+					t.Fatalf("got %v, %v; want deferred by the store's error", r.Outcome, r.Err)
+				}
+			})
+		})
+	}
+}
+
+func TestAClaimThatMayHaveLandedIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := &silentClaims{on: true}
+		b := newBench(t, func(s store.Store) store.Store { silent.Store = s; return silent })
+		d := dedup.Delivery{Key: key("1"), Policy: short()}
+		want(t, b.Deliver(t.Context(), d, mustNotRun(t)), dedup.Deferred, errBoom)
+		silent.on = false
+		r := b.Deliver(t.Context(), d, succeed)
+		want(t, r, dedup.Ran, nil)
+		if r.Attempt != 1 {
+			t.Errorf("attempt: got %d, want 1: nothing had run", r.Attempt)
+		}
+	})
+}
+
+func TestAPermanentErrorIsNotRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := &refusing{err: &store.Error{Class: store.Permanent, Err: errBoom}}
+		b := newBench(t, func(s store.Store) store.Store { broken.Store = s; return broken })
+		r := b.Deliver(t.Context(), dedup.Delivery{Key: key("1"), Policy: short()}, mustNotRun(t))
+		want(t, r, dedup.Deferred, errBoom)
+		if broken.claims != 1 {
+			t.Errorf("claims: got %d, want 1", broken.claims)
+		}
+	})
+}
+
+func TestAnAnswerWithoutAVerdictNeverRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := &refusing{} // answers the zero Verdict and no error
+		b := newBench(t, func(s store.Store) store.Store { broken.Store = s; return broken })
+		r := b.Deliver(t.Context(), dedup.Delivery{Key: key("1"), Policy: short()}, mustNotRun(t))
+		if r.Outcome != dedup.Deferred || r.Err == nil {
+			t.Errorf("got %v, %v; want deferred with a reason", r.Outcome, r.Err)
+		}
+	})
+}
+
+func TestOutageRunRunsUnprotectedAndRecordsAfterwards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newFlaky(t)
+		down(f, storetest.CutBefore, storetest.Claim)
+		p := short()
+		p.Outage = dedup.OutageRun
+		d := dedup.Delivery{Key: key("1"), Policy: p}
+		r := b.Deliver(t.Context(), d, func(ctx context.Context) error {
+			if running, _ := dedup.FromContext(ctx); !running.Unprotected {
+				t.Error("the callback is not told that it runs unprotected")
+			}
+			if _, err := dedup.Fence(ctx); !errors.Is(err, dedup.ErrNoFence) {
+				t.Errorf("fence: got %v, want ErrNoFence", err)
+			}
+			time.Sleep(5 * time.Second) // longer than a lease that nobody holds
+			return ctx.Err()
+		})
+		want(t, r, dedup.Ran, nil)
+		if !r.Unprotected || r.Completion != store.Recreated || r.Cancelled {
+			t.Errorf("got %+v, want unprotected, recreated, not cancelled", r)
+		}
+		if v, err := b.store.Claim(t.Context(), claimOf(d)); err != nil || v.State != store.Done {
+			t.Errorf("afterwards: got %v, %v; want done", v.State, err)
+		}
+		want(t, b.Deliver(t.Context(), dedup.Delivery{Key: key("2"), Policy: p}, fail), dedup.Failed, errBoom)
+	})
+}
+
+func TestCompleteIsRepeatedUntilTheStoreIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newFlaky(t)
+		f.Next(storetest.Complete, storetest.CutAfter, storetest.CutBefore, storetest.Slow, storetest.CutBefore)
+		r := b.Deliver(t.Context(), dedup.Delivery{Key: key("1"), Policy: short()}, succeed)
+		want(t, r, dedup.Ran, nil)
+		if r.Completion != store.Completed || r.Unrecorded {
+			t.Errorf("got %+v, want completed and recorded", r)
+		}
+	})
+}
+
+func TestASuccessThatCannotBeRecordedIsStillASuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newFlaky(t)
+		down(f, storetest.CutBefore, storetest.Complete)
+		began := time.Now()
+		r := b.Deliver(t.Context(), dedup.Delivery{Key: key("1"), Policy: short()}, succeed)
+		want(t, r, dedup.Ran, storetest.ErrCutBefore)
+		if !r.Unrecorded {
+			t.Errorf("got %+v, want unrecorded", r)
+		}
+		if took := time.Since(began); took > dedup.DefaultSettleTimeout {
+			t.Errorf("took %v, want at most the settle timeout", took)
+		}
+	})
+}
+
+func TestAFailureWhileTheStoreIsAwayEndsWithTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newFlaky(t)
+		down(f, storetest.CutBefore, storetest.Release)
+		d := dedup.Delivery{Key: key("1"), Policy: short()}
+		began := time.Now()
+		want(t, b.Deliver(t.Context(), d, fail), dedup.Failed, errBoom)
+		if took := time.Since(began); took > d.Policy.Lease {
+			t.Errorf("took %v, want at most the lease: it frees the key anyway", took)
+		}
+	})
+}
+
+func TestALeaseIsKeptThroughAShortOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newFlaky(t)
+		f.Next(storetest.Renew, storetest.CutBefore, storetest.CutAfter, storetest.CutBefore)
+		d := dedup.Delivery{Key: key("1"), Policy: short()}
+		r := b.Deliver(t.Context(), d, func(ctx context.Context) error {
+			time.Sleep(10 * time.Second)
+			return ctx.Err()
+		})
+		want(t, r, dedup.Ran, nil)
+		if r.Cancelled {
+			t.Error("the callback was cancelled")
+		}
+	})
+}
+
+func TestALeaseThatCannotBeRenewedIsGivenUpInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newFlaky(t)
+		down(f, storetest.Slow, storetest.Renew)
+		d := dedup.Delivery{Key: key("1"), Policy: short()}
+		r := b.Deliver(t.Context(), d, func(ctx context.Context) error {
+			began := time.Now()
+			<-ctx.Done()
+			if took := time.Since(began); took != d.Policy.Lease || context.Cause(ctx) != dedup.ErrLeaseLost {
+				t.Errorf("cancelled after %v by %v, want the lease, lease lost", took, context.Cause(ctx))
+			}
+			return ctx.Err()
+		})
+		want(t, r, dedup.Failed, context.Canceled)
+	})
+}
+
+func TestASlowGrantIsClaimedAgainBeforeItRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &lateReply{delay: 900 * time.Millisecond, times: 2}
+		b := newBench(t, func(s store.Store) store.Store { slow.Store = s.(*memstore.Store); return slow })
+		p := dedup.Policy{Lease: time.Second, MaxConsume: 20 * time.Second}
+		r := b.Deliver(t.Context(), dedup.Delivery{Key: key("1"), Policy: p}, succeed)
+		want(t, r, dedup.Ran, nil)
+		if slow.claims != 3 || r.Attempt != 1 {
+			t.Errorf("got %d claims, attempt %d; want 3 and 1", slow.claims, r.Attempt)
+		}
+	})
+}
+
+func TestAStoreThatIsAlwaysTooLateDefersAndLeavesTheKeyFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &lateReply{delay: 900 * time.Millisecond, times: 1000}
+		b := newBench(t, func(s store.Store) store.Store { slow.Store = s.(*memstore.Store); return slow })
+		p := dedup.Policy{Lease: time.Second, MaxConsume: 20 * time.Second}
+		d := dedup.Delivery{Key: key("1"), Policy: p}
+		if r := b.Deliver(t.Context(), d, mustNotRun(t)); r.Outcome != dedup.Deferred || r.Err == nil {
+			t.Fatalf("got %v, %v; want deferred with a reason", r.Outcome, r.Err)
+		}
+		slow.times = 0
+		want(t, b.Deliver(t.Context(), d, succeed), dedup.Ran, nil)
+	})
+}
+
+func TestEveryDeliveryIsReportedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newFlaky(t)
+		f.Next(storetest.Claim, storetest.CutAfter)
+		d := dedup.Delivery{Key: key("1"), Policy: short(), Redelivered: true}
+		b.Deliver(t.Context(), d, func(context.Context) error { time.Sleep(time.Second); return nil })
+		b.Deliver(t.Context(), d, succeed)
+		close(b.events)
+		first, second := <-b.events, <-b.events
+		if _, more := <-b.events; more {
+			t.Error("more than two events")
+		}
+		if first.Key != d.Key || first.Outcome != dedup.Ran || !first.Redelivered ||
+			first.RunTime != time.Second || first.ClaimTime == 0 {
+			t.Errorf("first: got %+v", first)
+		}
+		if second.Outcome != dedup.Skipped || second.RunTime != 0 {
+			t.Errorf("second: got %+v", second)
+		}
+	})
+}
+
+func claimOf(d dedup.Delivery) store.ClaimRequest {
+	p := d.Policy.WithDefaults()
+	return store.ClaimRequest{Key: d.Key, Token: store.NewToken(), Lease: p.Lease, Horizon: p.Horizon}
+}
+
+// refusing answers every claim with the zero Verdict and err.
+type refusing struct {
+	store.Store
+	err    error
+	claims int
+}
+
+func (r *refusing) Claim(context.Context, store.ClaimRequest) (store.Verdict, error) {
+	r.claims++
+	return store.Verdict{}, r.err
+}
+
+// silentClaims applies claims and, while on, loses every reply.
+type silentClaims struct {
+	store.Store
+	on bool
+}
+
+func (s *silentClaims) Claim(ctx context.Context, r store.ClaimRequest) (store.Verdict, error) {
+	v, err := s.Store.Claim(ctx, r)
+	if s.on {
+		return store.Verdict{}, errBoom
+	}
+	return v, err
+}
+
+// lateReply applies claims at once and answers the first ones late.
+type lateReply struct {
+	*memstore.Store
+	delay  time.Duration
+	times  int
+	claims int
+}
+
+func (l *lateReply) Claim(ctx context.Context, r store.ClaimRequest) (store.Verdict, error) {
+	v, err := l.Store.Claim(ctx, r)
+	if l.claims++; l.claims <= l.times {
+		time.Sleep(l.delay)
+	}
+	return v, err
+}

@@ -1,0 +1,141 @@
+package dedup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
+
+// The values that a zero field of [Policy] stands for.
+const (
+	DefaultLease      = 30 * time.Second
+	DefaultMaxConsume = 10 * time.Minute
+	DefaultKeep       = 24 * time.Hour
+	DefaultHorizon    = 3 * time.Hour
+)
+
+// MinLease is the shortest lease accepted: below it scheduling noise alone
+// would lose claims.
+const MinLease = 10 * time.Millisecond
+
+// Outage says what to do with a message whose key cannot be claimed because the
+// store does not answer.
+type Outage uint8
+
+const (
+	// OutageRetry defers the message: nothing runs unprotected, and each
+	// delivery during the outage costs one of the broker's retries.
+	OutageRetry Outage = iota
+	// OutageRun runs the callback without a claim, counts it, and tries to
+	// record the success afterwards. Only for callbacks that may run twice.
+	OutageRun
+)
+
+// String is the policy's name in configuration files.
+func (o Outage) String() string {
+	switch o {
+	case OutageRetry:
+		return "retry"
+	case OutageRun:
+		return "run"
+	}
+	return fmt.Sprintf("Outage(%d)", uint8(o))
+}
+
+// Finding is a Verifier's answer. The zero Finding is Unknown.
+type Finding uint8
+
+// The answers of a Verifier.
+const (
+	Unknown     Finding = iota // cannot tell; the message is deferred
+	Happened                   // the effect is there; the key is completed without a run
+	NotHappened                // the effect is not there; the callback runs
+)
+
+// Verifier looks up whether the effect of k is there. It is asked before a
+// take-over runs, because the earlier owner may have died after its effect and
+// before recording it. It runs under the renewed lease of the claim.
+type Verifier func(ctx context.Context, k store.Key) (Finding, error)
+
+// Policy says how the messages of one topic are treated. Zero fields take the
+// Default constants.
+type Policy struct {
+	Lease      time.Duration // how long a claim holds without renewal; renewed every third of it
+	MaxConsume time.Duration // the longest a callback may hold a key, renewals included
+	Keep       time.Duration // how long done is remembered
+	Horizon    time.Duration // how long the attempts of a lapsed claim are remembered; ≥ longest delay + lease
+
+	MaxAttempts int      // runs after which a key that never completes is parked; 0 = no limit
+	Outage      Outage   // what to do while the store does not answer
+	Verifier    Verifier // asked before a take-over runs; optional
+}
+
+// FixedLease is the policy of the Java original: a claim holds for maxConsume
+// and is never renewed. A crash then blocks its key for that long, and a
+// callback that takes longer runs twice.
+func FixedLease(maxConsume time.Duration) Policy {
+	return Policy{Lease: maxConsume, MaxConsume: maxConsume}
+}
+
+// WithDefaults returns p with every zero field filled in. A MaxConsume below
+// the default lease shortens the lease to it.
+func (p Policy) WithDefaults() Policy {
+	if p.MaxConsume == 0 {
+		p.MaxConsume = max(DefaultMaxConsume, p.Lease)
+	}
+	if p.Lease == 0 {
+		p.Lease = min(DefaultLease, p.MaxConsume)
+	}
+	if p.Keep == 0 {
+		p.Keep = DefaultKeep
+	}
+	if p.Horizon == 0 {
+		p.Horizon = max(DefaultHorizon, p.Lease)
+	}
+	return p
+}
+
+// Validate reports every field of the filled-in policy that is out of bounds,
+// with what is allowed. Its errors wrap [store.ErrInvalid].
+func (p Policy) Validate() error {
+	p = p.WithDefaults()
+	if p.sound() {
+		return nil
+	}
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: Policy."+format, append([]any{store.ErrInvalid}, args...)...))
+	}
+	for _, f := range []struct {
+		name string
+		got  time.Duration
+		low  time.Duration
+	}{
+		{"Lease", p.Lease, MinLease}, {"MaxConsume", p.MaxConsume, MinLease},
+		{"Keep", p.Keep, store.MinDuration}, {"Horizon", p.Horizon, store.MinDuration},
+	} {
+		if f.got < f.low || f.got > store.MaxDuration {
+			bad("%s is %v, want %v to %v", f.name, f.got, f.low, store.MaxDuration)
+		}
+	}
+	if p.MaxConsume < p.Lease {
+		bad("MaxConsume (%v) is shorter than Lease (%v): raise the one or lower the other", p.MaxConsume, p.Lease)
+	}
+	if p.MaxAttempts < 0 {
+		bad("MaxAttempts is %d, want 0 (no limit) or more", p.MaxAttempts)
+	}
+	if p.Outage > OutageRun {
+		bad("Outage is %v, want OutageRetry or OutageRun", p.Outage)
+	}
+	return errors.Join(errs...)
+}
+
+// sound is Validate without its messages, for the path of every message.
+func (p *Policy) sound() bool {
+	within := func(d, low time.Duration) bool { return d >= low && d <= store.MaxDuration }
+	return within(p.Lease, MinLease) && within(p.MaxConsume, p.Lease) && p.MaxAttempts >= 0 &&
+		within(p.Keep, store.MinDuration) && within(p.Horizon, store.MinDuration) && p.Outage <= OutageRun
+}

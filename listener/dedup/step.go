@@ -1,0 +1,259 @@
+package dedup
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
+
+var (
+	errNoVerdict = errors.New("dedup: store answered without a verdict")
+	errTooLate   = errors.New("dedup: store answered after two thirds of the lease")
+)
+
+func (m *machine) claimed(in input) action {
+	if in.err != nil {
+		return m.claimFailed(in)
+	}
+	m.result.Rearmed = m.result.Rearmed || in.verdict.Rearmed
+	switch in.verdict.State {
+	case store.Claimed:
+		return m.grant(in)
+	case store.Done:
+		return m.end(Skipped, nil)
+	case store.Busy:
+		m.result.Left = in.verdict.Left
+		return m.end(Deferred, ErrBusy)
+	case store.Parked:
+		return m.end(Deferred, ErrParked)
+	case store.Corrupt:
+		return m.end(Deferred, ErrCorrupt)
+	}
+	in.err = errNoVerdict
+	return m.claimFailed(in)
+}
+
+// claimFailed repeats the claim with the same token, which is safe whatever
+// became of the earlier call, and lets the outage policy decide in the end.
+func (m *machine) claimFailed(in input) action {
+	class := store.ClassOf(in.err)
+	m.unsure = m.unsure || class == store.Unknown
+	if in.aborted {
+		return m.refuse(in.err)
+	}
+	if class != store.Permanent && !errors.Is(in.err, store.ErrNotOwner) {
+		if wait := m.backoff(in.jitter); in.now+wait < m.giveUp {
+			return action{kind: actClaim, after: wait}
+		}
+	}
+	if m.policy.Outage == OutageRun && !errors.Is(in.err, store.ErrInvalid) {
+		m.result.Unprotected = true
+		m.phase, m.granted = running, in.now
+		return action{kind: actRun}
+	}
+	return m.refuse(in.err)
+}
+
+// grant is the pre-start check: a claim whose answer took so long that little
+// of the lease is left is sent again before anything runs.
+func (m *machine) grant(in input) action {
+	m.unsure = false
+	m.held, m.granted, m.renewAt = in.sent, in.now, in.sent+m.policy.Lease/3
+	m.result.Attempt = in.verdict.Attempt
+	if !m.fresh(in.now) {
+		if in.now < m.giveUp {
+			return action{kind: actClaim}
+		}
+		return m.giveBack(in.now, errTooLate)
+	}
+	if in.verdict.Attempt > 1 && m.policy.Verifier != nil {
+		m.phase = verifying
+		return action{kind: actVerify}
+	}
+	m.phase = running
+	return action{kind: actRun}
+}
+
+func (m *machine) fresh(now time.Duration) bool { return now-m.held <= m.policy.Lease*2/3 }
+
+func (m *machine) verified(in input) action {
+	switch {
+	case in.err != nil:
+		return m.giveBack(in.now, fmt.Errorf("%w: %w", ErrUnverified, in.err))
+	case in.finding == Happened:
+		m.result.Outcome = Skipped
+		return m.complete(in.now)
+	case in.finding != NotHappened:
+		return m.giveBack(in.now, ErrUnverified)
+	case m.lost || m.cancelled:
+		return m.giveBack(in.now, ErrLeaseLost)
+	case !m.fresh(in.now) && m.renewable():
+		return m.giveBack(in.now, errTooLate)
+	}
+	m.phase = running
+	return action{kind: actRun}
+}
+
+func (m *machine) returned(in input) action {
+	m.result.Cancelled = m.cancelled
+	if in.err == nil {
+		m.result.Outcome = Ran
+		return m.complete(in.now)
+	}
+	m.result.Outcome, m.result.Err = Failed, in.err
+	if m.lost || (m.result.Unprotected && !m.unsure) {
+		return m.finish()
+	}
+	if IsPermanent(in.err) && m.limits.parks && !m.result.Unprotected {
+		return m.settle(parking, actPark, in.now+m.limits.settle)
+	}
+	m.ran = true
+	return m.settle(releasing, actRelease, m.releaseBy(in.now))
+}
+
+// tick is the scheduler's question at the time that wake named: one action at a
+// time, until there is none.
+func (m *machine) tick(now time.Duration) action {
+	switch {
+	case !m.occupied() || m.orphaned:
+		return action{}
+	case m.cancelled && now >= m.cancelAt+m.policy.Lease:
+		m.orphaned = true
+		return action{kind: actOrphan}
+	case !m.cancelled && now >= m.granted+m.policy.MaxConsume:
+		return m.cancel(now, ErrMaxConsume)
+	case !m.cancelled && !m.result.Unprotected && now >= m.held+m.policy.Lease:
+		if m.renewable() {
+			return m.cancel(now, ErrLeaseLost)
+		}
+		return m.cancel(now, ErrMaxConsume)
+	case m.renewable() && !m.renewing && now+m.renewSlack() >= m.renewAt:
+		m.renewing = true
+		return action{kind: actRenew}
+	}
+	return action{}
+}
+
+// wake is when the scheduler has to tick next.
+func (m *machine) wake() time.Duration {
+	if !m.occupied() || m.orphaned {
+		return never
+	}
+	at := m.granted + m.policy.MaxConsume
+	switch {
+	case m.cancelled:
+		at = m.cancelAt + m.policy.Lease
+	case !m.result.Unprotected:
+		at = min(at, m.held+m.policy.Lease)
+	}
+	if m.renewable() && !m.renewing {
+		at = min(at, m.renewAt)
+	}
+	return at
+}
+
+// renewSlack lets renewals that are nearly due travel with those that are.
+func (m *machine) renewSlack() time.Duration { return min(m.policy.Lease/12, renewCoalesce) }
+
+func (m *machine) renewed(in input) action {
+	m.renewing = false
+	if !m.occupied() {
+		return action{}
+	}
+	switch {
+	case in.err == nil:
+		m.held = max(m.held, in.sent)
+		m.renewAt = in.sent + m.policy.Lease/3
+	case errors.Is(in.err, store.ErrNotOwner):
+		m.lost = true
+		if !m.cancelled {
+			return m.cancel(in.now, ErrLeaseLost)
+		}
+	default:
+		m.renewAt = in.now + m.policy.Lease/12
+	}
+	return action{}
+}
+
+func (m *machine) cancel(now time.Duration, cause error) action {
+	m.cancelled, m.cancelAt = true, now
+	return action{kind: actCancel, cause: cause}
+}
+
+func (m *machine) settled(in input) action {
+	switch {
+	case in.err == nil:
+		m.result.Completion = in.completion
+		m.result.Left = 0
+		return m.finish()
+	case errors.Is(in.err, store.ErrNotOwner):
+		m.result.Left = 0
+		return m.finish()
+	case store.ClassOf(in.err) != store.Permanent:
+		if wait := m.backoff(in.jitter); in.now+wait < m.giveUp {
+			return action{kind: settleAction(m.phase), after: wait}
+		}
+	}
+	if m.phase == completing {
+		m.result.Unrecorded, m.result.Err = true, in.err
+	}
+	return m.finish()
+}
+
+func settleAction(p phase) actionKind {
+	switch p {
+	case completing:
+		return actComplete
+	case parking:
+		return actPark
+	}
+	return actRelease
+}
+
+func (m *machine) complete(now time.Duration) action {
+	return m.settle(completing, actComplete, now+m.limits.settle)
+}
+
+// giveBack releases a claim under which nothing ran.
+func (m *machine) giveBack(now time.Duration, err error) action {
+	m.result.Outcome, m.result.Err = Deferred, err
+	if m.lost {
+		return m.finish()
+	}
+	m.result.Left = max(0, m.held+m.policy.Lease-now)
+	return m.settle(releasing, actRelease, m.releaseBy(now))
+}
+
+// refuse defers a delivery whose claim was not answered. If the claim may be in
+// the store its token is given up with one release: should that fail too, the
+// claim costs its key one lease.
+func (m *machine) refuse(err error) action {
+	m.result.Outcome, m.result.Err = Deferred, err
+	if !m.unsure {
+		return m.finish()
+	}
+	m.result.Left = m.policy.Lease
+	return m.settle(releasing, actRelease, 0)
+}
+
+// releaseBy is when repeating a release stops: the lease frees the key anyway.
+func (m *machine) releaseBy(now time.Duration) time.Duration {
+	return min(now+m.limits.settle, m.held+m.policy.Lease)
+}
+
+func (m *machine) settle(p phase, kind actionKind, giveUp time.Duration) action {
+	m.phase, m.tries, m.giveUp = p, 0, giveUp
+	return action{kind: kind}
+}
+
+func (m *machine) end(o Outcome, err error) action {
+	m.result.Outcome, m.result.Err = o, err
+	return m.finish()
+}
+
+func (m *machine) finish() action {
+	m.phase = ended
+	return action{kind: actEnd}
+}
