@@ -11,17 +11,16 @@
 # free block from 21000 on, so that a server that is already there is never touched. (+12 is the
 # broker's replication port, the only one that cannot be bound to loopback.)
 set -euo pipefail
-export LC_ALL=C
+export LC_ALL=C.UTF-8
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 conf=$root/scripts/services
 data=$root/.services
+lib=$data/rocketmq-$(sed -n 's/.*<rocketmq.version>\(.*\)<.*/\1/p' "$conf/pom.xml")
 patience=${DEDUP_SERVICES_PATIENCE:-90} # seconds until a server must work
 
 say() { printf 'services: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
-
-# --- ports ---------------------------------------------------------------------------------------
 
 use_base() {
   base=$1 namesrv_port=$1 broker_port=$(($1 + 11)) redis_port=$(($1 + 20))
@@ -57,8 +56,6 @@ choose_base() {
   done
   echo "$base" >"$data/base"
 }
-
-# --- processes -----------------------------------------------------------------------------------
 
 # identity PID prints what no other process shares: its number, its start time and the machine's
 # start. It fails for a process that is gone or only waits to be reaped.
@@ -117,8 +114,6 @@ await() {
   done
 }
 
-# --- health --------------------------------------------------------------------------------------
-
 bytes() { printf '\\x%02x' $(($1 >> 24 & 255)) $(($1 >> 16 & 255)) $(($1 >> 8 & 255)) $(($1 & 255)); }
 
 # ask PORT CODE FIELDS [BODY] sends one command of RocketMQ's own protocol (total length, header
@@ -150,8 +145,6 @@ works_broker() {
     succeeds "$namesrv_port" 105 '"topic":"'$topic'"'
 }
 
-# --- software ------------------------------------------------------------------------------------
-
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
 # find_java prints the first Java that RocketMQ 5 runs on.
@@ -169,23 +162,22 @@ install_missing() {
   command -v redis-server >/dev/null || missing+=(redis-server)
   command -v redis-cli >/dev/null || missing+=(redis-tools)
   find_java >/dev/null || missing+=(default-jdk-headless)
-  [ -d "$data/lib" ] || command -v mvn >/dev/null || missing+=(maven)
+  [ -d "$lib" ] || command -v mvn >/dev/null || missing+=(maven)
   [ ${#missing[@]} -gt 0 ] || return 0
   say "installing ${missing[*]}"
   as_root apt-get update -qq
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
 }
 
-# fetch_jars leaves .services/lib complete or not there at all.
+# fetch_jars leaves the folder of jars complete or not there at all.
 fetch_jars() {
-  [ ! -d "$data/lib" ] || return 0
+  [ ! -d "$lib" ] || return 0
   say "fetching RocketMQ (about 85 MB, once)"
-  rm -rf "$data/lib.part"
-  mvn -q -B -Dstyle.color=never -f "$conf/pom.xml" dependency:copy-dependencies -DoutputDirectory="$data/lib.part" >&2
-  mv "$data/lib.part" "$data/lib"
+  rm -rf "$lib.part"
+  mvn -q -B -f "$conf/pom.xml" dependency:copy-dependencies -DoutputDirectory="$lib.part" \
+    >"$data/maven.log" 2>&1 || { tail -n 20 "$data/maven.log" >&2; die "Maven cannot fetch RocketMQ"; }
+  mv "$lib.part" "$lib"
 }
-
-# --- commands ------------------------------------------------------------------------------------
 
 # launch_java NAME CLASS HEAP: user.home is where RocketMQ keeps its store and its logs.
 launch_java() {
@@ -193,7 +185,7 @@ launch_java() {
     --add-exports=java.base/jdk.internal.ref=ALL-UNNAMED --add-opens=java.base/java.nio=ALL-UNNAMED \
     --add-opens=java.base/sun.nio.ch=ALL-UNNAMED \
     "-Duser.home=$data/$1" "-Drocketmq.home.dir=$data/$1" "-Drmq.logback.configurationFile=$conf/logback.xml" \
-    -cp "$data/lib/*" "$2" -c "$data/$1/$1.conf"
+    -cp "$lib/*" "$2" -c "$data/$1/$1.conf"
 }
 
 start_namesrv() {
