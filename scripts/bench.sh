@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Measures the hot paths and prints a table of medians.
+#
+#   scripts/bench.sh          print it
+#   scripts/bench.sh -write   and put it into README.md
+#
+# The packages take turns, so that a busy minute of the machine hits all of them alike.
+# DEDUP_BENCH_RUNS (5) is the number of turns, DEDUP_BENCH_TIME (300ms) the time of one benchmark.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+write=()
+case ${1:-} in
+  '') ;;
+  -write) write=(-write README.md) ;;
+  *) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;
+esac
+
+scripts/services.sh up
+eval "$(scripts/services.sh env strict)"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mapfile -t packages < <(grep -rlE '^func Benchmark' --include='*_test.go' store listener | xargs -n 1 dirname | sort -u)
+[ ${#packages[@]} -gt 0 ] || { echo 'bench: no package has a benchmark'; exit 1; }
+for package in "${packages[@]}"; do
+  go test -c -o "$work/$package.test" "./$package"
+done
+
+for ((run = 1; run <= ${DEDUP_BENCH_RUNS:-5}; run++)); do
+  for package in "${packages[@]}"; do
+    echo "bench: run $run of $package" >&2
+    (cd "$package" && "$work/$package.test" -test.run '^$' -test.bench . -test.benchmem \
+      -test.benchtime "${DEDUP_BENCH_TIME:-300ms}") >>"$work/output" || { cat "$work/output" >&2; exit 1; }
+  done
+done
+
+redis=$(redis-server --version | grep -oE 'v=[0-9.]+')
+go run ./scripts/benchtab -note "Redis ${redis#v=}" "${write[@]}" <"$work/output"

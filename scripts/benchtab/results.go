@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// results are the figures of each benchmark, one value per run and unit.
+type results struct {
+	cpu     string
+	names   []string // in the order met
+	figures map[string]map[string][]float64
+}
+
+// parse reads the output of any number of runs, of any number of packages.
+func parse(text string) results {
+	r := results{cpu: "unknown processor", figures: map[string]map[string][]float64{}}
+	var pkg string
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) > 1 && fields[0] == "pkg:":
+			pkg = path.Base(fields[1])
+		case len(fields) > 1 && fields[0] == "cpu:":
+			r.cpu = strings.Join(fields[1:], " ")
+		case len(fields) > 3 && strings.HasPrefix(fields[0], "Benchmark"):
+			r.add(pkg+"."+name(fields[0]), fields[2:])
+		}
+	}
+	return r
+}
+
+// name is the benchmark's name without its prefix and the number of cores.
+func name(field string) string {
+	field = strings.TrimPrefix(field, "Benchmark")
+	if i := strings.LastIndexByte(field, '-'); i > 0 {
+		if _, err := strconv.Atoi(field[i+1:]); err == nil {
+			return field[:i]
+		}
+	}
+	return field
+}
+
+// add takes the pairs of value and unit of one line.
+func (r *results) add(name string, pairs []string) {
+	if r.figures[name] == nil {
+		r.figures[name] = map[string][]float64{}
+		r.names = append(r.names, name)
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if value, err := strconv.ParseFloat(pairs[i], 64); err == nil {
+			unit := pairs[i+1]
+			r.figures[name][unit] = append(r.figures[name][unit], value)
+		}
+	}
+}
+
+// runs is how often each benchmark ran, the smallest number if they differ.
+func (r results) runs() int {
+	n := len(r.figures[r.names[0]]["ns/op"])
+	for _, units := range r.figures {
+		n = min(n, len(units["ns/op"]))
+	}
+	return n
+}
+
+func (r results) table() string {
+	var b strings.Builder
+	b.WriteString("| benchmark | ns/op | lowest to highest | B/op | allocs/op |\n|---|--:|--:|--:|--:|\n")
+	for _, name := range r.names {
+		units := r.figures[name]
+		times := units["ns/op"]
+		if len(times) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s to %s | %s | %s |\n", name,
+			number(median(times)), number(slices.Min(times)), number(slices.Max(times)),
+			number(median(units["B/op"])), number(median(units["allocs/op"])))
+	}
+	return b.String()
+}
+
+// median of no values is 0.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// number prints one decimal below 100 unless it is zero, and groups thousands.
+func number(v float64) string {
+	if v < 100 {
+		return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
+	}
+	digits := strconv.FormatFloat(v, 'f', 0, 64)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Runs every test against real servers, strictly: a missing server fails, nothing is skipped for it.
+#
+#   scripts/test.sh                     on a bare Debian with Go and a JDK this is enough
+#   scripts/test.sh -run TestResend     arguments go to "go test"
+#   DEDUP_TEST_DOWN=1 scripts/test.sh   stop the servers at the end; by default they stay for the next run
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# The RocketMQ client has data races of its own when it shuts down or rebalances, so that the
+# packages which start it run without the detector.
+is_raced='/(store|listener/dedup|config)(/|$)'
+is_scripts='/scripts/'
+
+scripts/services.sh up
+[ -z "${DEDUP_TEST_DOWN:-}" ] || trap 'scripts/services.sh down' EXIT
+eval "$(scripts/services.sh env strict)"
+
+failed=''
+fail() { echo "FAIL  $*"; failed=yes; }
+
+packages() { go list ./... | grep "$@"; }
+
+# The packages that talk to the broker go one after another: two cores do not keep two rebalances
+# within the times that the tests allow.
+all_tests() {
+  local code=0
+  # shellcheck disable=SC2046 # one word per package
+  go test -json -race -count=1 -timeout 10m "$@" $(packages -E "$is_raced") || code=1
+  # shellcheck disable=SC2046
+  go test -json -count=1 -p 1 -timeout 15m "$@" $(packages -vE "$is_raced|$is_scripts") || code=1
+  return $code
+}
+
+# The sample tells on its last line what became of every order.
+sample() {
+  local last
+  last=$(go run "$1" | tee /dev/stderr | tail -n 1) && [[ $last =~ extra=0( |$) && $last =~ lost=0( |$) ]]
+}
+
+if [ $# = 0 ]; then
+  echo '== the wrong stores, each with the cases that caught it'
+  go test -count=1 -v -run TestWrongStores ./store/storetest | grep -vE '^=== ' || fail 'store/storetest TestWrongStores'
+  if [ -f sample/redis/main.go ]; then
+    echo '== sample/redis'
+    sample ./sample/redis || fail 'sample/redis: want extra=0 and lost=0 on the last line'
+  fi
+fi
+
+echo '== all tests'
+all_tests "$@" | go run ./scripts/testsum || failed=yes
+[ -z "$failed" ]
