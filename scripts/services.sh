@@ -165,8 +165,17 @@ install_missing() {
   [ -d "$lib" ] || command -v mvn >/dev/null || missing+=(maven)
   [ ${#missing[@]} -gt 0 ] || return 0
   say "installing ${missing[*]}"
-  as_root apt-get update -qq
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+  logged apt as_root apt-get update -qq
+  logged apt as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+}
+
+# logged LOG COMMAND... shows what the command printed only if it fails.
+logged() {
+  local log=$data/$1.log
+  shift
+  "$@" >"$log" 2>&1 && return
+  tail -n 20 "$log" >&2
+  die "failed: $*"
 }
 
 # fetch_jars leaves the folder of jars complete or not there at all.
@@ -174,8 +183,7 @@ fetch_jars() {
   [ ! -d "$lib" ] || return 0
   say "fetching RocketMQ (about 85 MB, once)"
   rm -rf "$lib.part"
-  mvn -q -B -f "$conf/pom.xml" dependency:copy-dependencies -DoutputDirectory="$lib.part" \
-    >"$data/maven.log" 2>&1 || { tail -n 20 "$data/maven.log" >&2; die "Maven cannot fetch RocketMQ"; }
+  logged maven mvn -q -B -f "$conf/pom.xml" dependency:copy-dependencies -DoutputDirectory="$lib.part"
   mv "$lib.part" "$lib"
 }
 
