@@ -15,6 +15,7 @@ type attempt struct {
 	key         store.Key
 	token       store.Token
 	redelivered bool
+	fallback    bool
 	machine     machine
 
 	claimTime, runTime, settleTime time.Duration
@@ -41,7 +42,7 @@ func (r *run) step(in input) (act action, wake time.Duration) {
 
 // claim drives a up to the point where something must run, be released or ends.
 func (g *Guard) claim(ctx context.Context, d Delivery, a *attempt) action {
-	a.key, a.redelivered = d.Key, d.Redelivered
+	a.key, a.redelivered, a.fallback = d.Key, d.Redelivered, d.Fallback
 	a.machine.policy = d.Policy.WithDefaults()
 	a.machine.limits = limits{
 		claim: g.options.ClaimTimeout, settle: g.options.SettleTimeout,

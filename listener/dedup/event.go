@@ -11,6 +11,7 @@ import (
 type Event struct {
 	Key         store.Key
 	Redelivered bool // the broker said that it had delivered this message before
+	Fallback    bool // the message had no business key: a default key was used
 	Result
 	ClaimTime  time.Duration // from the first claim to its answer, repeats included
 	RunTime    time.Duration // in the callback, a Verifier included

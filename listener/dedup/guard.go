@@ -98,6 +98,7 @@ type Delivery struct {
 	Key         store.Key
 	Policy      Policy
 	Redelivered bool // passed on to the [Event]
+	Fallback    bool // passed on to the [Event]
 }
 
 // Do runs fn unless the effect of k is recorded or another owner is at it, and
@@ -171,6 +172,14 @@ func (g *Guard) DeliverTogether(
 		results[i] = g.conclude(ctx, runs[i], g.returned(runs[i], err))
 	})
 	return results
+}
+
+// Report tells the observer and the log of a delivery that an adapter ended by
+// itself, such as a copy inside a batch or a message without a usable key.
+func (g *Guard) Report(ctx context.Context, d Delivery, r Result) Result {
+	a := attempt{key: d.Key, redelivered: d.Redelivered, fallback: d.Fallback}
+	a.machine.result = r
+	return g.report(ctx, &a)
 }
 
 // maxParallel bounds the calls to the store that one batch has on its way.

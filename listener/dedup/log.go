@@ -9,7 +9,7 @@ import (
 // report tells the observer and the log, and returns the result.
 func (g *Guard) report(ctx context.Context, a *attempt) Result {
 	e := Event{
-		Key: a.key, Redelivered: a.redelivered, Result: a.machine.result,
+		Key: a.key, Redelivered: a.redelivered, Fallback: a.fallback, Result: a.machine.result,
 		ClaimTime: a.claimTime, RunTime: a.runTime, SettleTime: a.settleTime,
 	}
 	if g.options.Observer != nil {
@@ -25,7 +25,7 @@ func (g *Guard) report(ctx context.Context, a *attempt) Result {
 // a retry for a reason outside the message, the rest is everyday.
 func (e *Event) level() slog.Level {
 	switch {
-	case e.Unrecorded, e.Rearmed, errors.Is(e.Err, ErrCorrupt):
+	case e.Unrecorded, e.Rearmed, errors.Is(e.Err, ErrCorrupt), errors.Is(e.Err, ErrExhausted):
 		return slog.LevelError
 	case e.Outcome == Failed, e.Unprotected, e.Cancelled,
 		e.Outcome == Deferred && !errors.Is(e.Err, ErrBusy):
@@ -51,6 +51,7 @@ func (g *Guard) log(ctx context.Context, level slog.Level, e Event) {
 	add(e.Left > 0, slog.Duration("left", e.Left))
 	add(e.Completion != 0, slog.String("completion", e.Completion.String()))
 	add(e.Redelivered, slog.Bool("redelivered", true))
+	add(e.Fallback, slog.Bool("fallback_key", true))
 	add(e.Unprotected, slog.Bool("unprotected", true))
 	add(e.Unrecorded, slog.Bool("unrecorded", true))
 	add(e.Cancelled, slog.Bool("cancelled", true))

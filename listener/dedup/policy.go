@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,13 +23,13 @@ const (
 const MinLease = 10 * time.Millisecond
 
 // Outage says what to do with a message whose key cannot be claimed because the
-// store does not answer.
+// store does not answer. The zero Outage takes the default, OutageRetry.
 type Outage uint8
 
 const (
 	// OutageRetry defers the message: nothing runs unprotected, and each
 	// delivery during the outage costs one of the broker's retries.
-	OutageRetry Outage = iota
+	OutageRetry Outage = iota + 1
 	// OutageRun runs the callback without a claim, counts it, and tries to
 	// record the success afterwards. Only for callbacks that may run twice.
 	OutageRun
@@ -95,6 +96,24 @@ func (p Policy) WithDefaults() Policy {
 	if p.Horizon == 0 {
 		p.Horizon = max(DefaultHorizon, p.Lease)
 	}
+	if p.Outage == 0 {
+		p.Outage = OutageRetry
+	}
+	return p
+}
+
+// Over returns p with every zero field taken from base: a topic's own settings
+// over those of its listener.
+func (p Policy) Over(base Policy) Policy {
+	p.Lease = cmp.Or(p.Lease, base.Lease)
+	p.MaxConsume = cmp.Or(p.MaxConsume, base.MaxConsume)
+	p.Keep = cmp.Or(p.Keep, base.Keep)
+	p.Horizon = cmp.Or(p.Horizon, base.Horizon)
+	p.MaxAttempts = cmp.Or(p.MaxAttempts, base.MaxAttempts)
+	p.Outage = cmp.Or(p.Outage, base.Outage)
+	if p.Verifier == nil {
+		p.Verifier = base.Verifier
+	}
 	return p
 }
 
@@ -127,7 +146,7 @@ func (p Policy) Validate() error {
 	if p.MaxAttempts < 0 {
 		bad("MaxAttempts is %d, want 0 (no limit) or more", p.MaxAttempts)
 	}
-	if p.Outage > OutageRun {
+	if p.Outage < OutageRetry || p.Outage > OutageRun {
 		bad("Outage is %v, want OutageRetry or OutageRun", p.Outage)
 	}
 	return errors.Join(errs...)
@@ -137,5 +156,5 @@ func (p Policy) Validate() error {
 func (p *Policy) sound() bool {
 	within := func(d, low time.Duration) bool { return d >= low && d <= store.MaxDuration }
 	return within(p.Lease, MinLease) && within(p.MaxConsume, p.Lease) && p.MaxAttempts >= 0 &&
-		within(p.Keep, store.MinDuration) && within(p.Horizon, store.MinDuration) && p.Outage <= OutageRun
+		within(p.Keep, store.MinDuration) && within(p.Horizon, store.MinDuration) && p.Outage >= OutageRetry && p.Outage <= OutageRun
 }

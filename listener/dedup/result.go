@@ -67,6 +67,9 @@ var (
 	ErrUnverified = errors.New("dedup: verifier could not tell whether the effect happened")
 	// ErrNested says that a callback delivered its own key again.
 	ErrNested = errors.New("dedup: key is already claimed by the surrounding callback")
+	// ErrExhausted is wrapped when a message deferred for no fault of its own has
+	// used up its deliveries and goes to the dead-letter queue.
+	ErrExhausted = errors.New("dedup: deferred on its last delivery")
 	// ErrGoexit says that the callback ended its goroutine instead of returning.
 	ErrGoexit = errors.New("dedup: callback called runtime.Goexit")
 )

@@ -1,0 +1,194 @@
+package listener
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/apache/rocketmq-client-go/v2/consumer"
+	"github.com/apache/rocketmq-client-go/v2/primitive"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
+
+var (
+	// ErrKey is wrapped when a key function fails or panics.
+	ErrKey = errors.New("listener: key function failed")
+
+	errRetryLater = errors.New("listener: the callback did not answer ConsumeSuccess")
+	errNoRoute    = errors.New("listener: the callback of this topic is not known yet")
+	errNotInBatch = errors.New("listener: a copy of this message is in the same batch")
+)
+
+// item is one message of a batch on its way to an outcome.
+type item struct {
+	msg      *primitive.MessageExt
+	delivery dedup.Delivery
+	route    *route
+	leader   *item // the first message of the batch with the same key, when that is another
+	result   dedup.Result
+	moved    bool // a copy was published elsewhere: this one may be acknowledged
+}
+
+// finished reports whether the message may be acknowledged.
+func (it *item) finished() bool { return it.result.Outcome.Finished() || it.moved }
+
+// dead reports whether no retry can mend the message.
+func (it *item) dead() bool {
+	return dedup.IsPermanent(it.result.Err) || errors.Is(it.result.Err, dedup.ErrParked)
+}
+
+// consume ends every message of a batch, and the batch. drained tells that a
+// message must not be answered before the consumer has stopped.
+func (l *DedupConcurrentListener) consume(
+	ctx context.Context, msgs []*primitive.MessageExt,
+) (_ consumer.ConsumeResult, drained bool) {
+	items := l.items(ctx, msgs)
+	l.deliver(ctx, items)
+	drained = l.insist(ctx, items)
+	for _, it := range items {
+		l.follow(ctx, it)
+	}
+	return l.verdict(ctx, items), drained
+}
+
+// items finds the key and the callback of every message. A message without
+// either is deferred here.
+func (l *DedupConcurrentListener) items(ctx context.Context, msgs []*primitive.MessageExt) []*item {
+	items := make([]*item, 0, len(msgs))
+	first := map[store.Key]*item{}
+	for _, m := range msgs {
+		it := &item{msg: m}
+		topic := l.topicOf(m)
+		it.route = l.routes.find(topic)
+		err := l.address(it, topic)
+		if err == nil && it.route == nil {
+			err = errNoRoute
+		}
+		if err != nil {
+			it.result = l.guard.Report(ctx, it.delivery, dedup.Result{Outcome: dedup.Deferred, Err: err})
+		} else if len(msgs) > 1 {
+			if it.leader = first[it.delivery.Key]; it.leader == nil {
+				first[it.delivery.Key] = it
+			}
+		}
+		items = append(items, it)
+	}
+	return items
+}
+
+// address gives it its delivery. The key is computed once, before anything can
+// change the message.
+func (l *DedupConcurrentListener) address(it *item, topic string) error {
+	r, ok := l.rules[topic]
+	if !ok {
+		r = l.other
+	}
+	it.delivery = dedup.Delivery{
+		Key:         store.Key{Application: l.options.Application, Topic: topic, Tag: it.msg.GetTags()},
+		Policy:      r.policy,
+		Redelivered: it.msg.ReconsumeTimes > 0,
+	}
+	id, err := callKey(r.key, it.msg)
+	if err == nil && id == "" {
+		it.delivery.Fallback = true
+		id, err = callKey(DefaultKey(), it.msg)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	it.delivery.Key.ID = id
+	return nil
+}
+
+func callKey(f KeyFunc, m *primitive.MessageExt) (id string, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %w", &dedup.PanicError{Value: v})
+		}
+	}()
+	return f(m)
+}
+
+// deliver runs the leaders among items that have no outcome yet.
+func (l *DedupConcurrentListener) deliver(ctx context.Context, items []*item) {
+	together := map[*route][]*item{}
+	var alone []*item
+	for _, it := range items {
+		switch {
+		case it.leader != nil || it.result.Outcome != 0:
+		case it.route.runAll != nil && len(items) > 1:
+			together[it.route] = append(together[it.route], it)
+		default:
+			alone = append(alone, it)
+		}
+	}
+	if len(alone) == 1 && len(together) == 0 {
+		alone[0].result = l.deliverOne(ctx, alone[0])
+		return
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for r, group := range together {
+		wg.Go(func() { l.deliverAll(ctx, r, group) })
+	}
+	slots := make(chan struct{}, l.options.Parallel)
+	for _, it := range alone {
+		slots <- struct{}{}
+		wg.Go(func() { it.result = l.deliverOne(ctx, it); <-slots })
+	}
+}
+
+func (l *DedupConcurrentListener) deliverOne(ctx context.Context, it *item) dedup.Result {
+	return l.guard.Deliver(ctx, it.delivery, func(ctx context.Context) error {
+		ctx, done := l.gate.attach(ctx)
+		defer done()
+		return it.route.runOne(ctx, it.msg)
+	})
+}
+
+func (l *DedupConcurrentListener) deliverAll(ctx context.Context, r *route, group []*item) {
+	deliveries := make([]dedup.Delivery, len(group))
+	for i, it := range group {
+		deliveries[i] = it.delivery
+	}
+	results := l.guard.DeliverTogether(ctx, deliveries, func(ctx context.Context, acquired []int) error {
+		ctx, done := l.gate.attach(ctx)
+		defer done()
+		msgs := make([]*primitive.MessageExt, len(acquired))
+		for i, n := range acquired {
+			msgs[i] = group[n].msg
+		}
+		return answer(r.runAll(ctx, msgs...))
+	})
+	for i, it := range group {
+		it.result = results[i]
+	}
+}
+
+// answer is the client's pair of results as one error: whatever is not plain
+// success is none.
+func answer(r consumer.ConsumeResult, err error) error {
+	if err == nil && r != consumer.ConsumeSuccess {
+		return errRetryLater
+	}
+	return err
+}
+
+// follow gives a copy inside the batch the outcome of its leader.
+func (l *DedupConcurrentListener) follow(ctx context.Context, it *item) {
+	if it.leader == nil {
+		return
+	}
+	lead := it.leader.result
+	r := dedup.Result{Outcome: dedup.Deferred, Err: errNotInBatch, Left: lead.Left}
+	switch {
+	case lead.Outcome.Finished():
+		r = dedup.Result{Outcome: dedup.Skipped}
+	case it.leader.dead():
+		r.Err = lead.Err
+	}
+	it.result = l.guard.Report(ctx, it.delivery, r)
+}

@@ -1,0 +1,21 @@
+// Package listener makes the callbacks of a RocketMQ push consumer run once per
+// business key. Use this when you consume with rocketmq-client-go/v2; for other
+// consumers package listener/dedup has the engine alone.
+//
+// Start with [NewDedupConcurrentListener], then wrap an existing callback with
+// [DedupConcurrentListener.Wrap] or write a [Handler] per message and use
+// [DedupConcurrentListener.Each]:
+//
+//	l, err := listener.NewDedupConcurrentListener("billing", records, listener.Options{
+//		Topics: []listener.Topic{{Name: "orders", Key: listener.KeyFromJSON("order.no")}},
+//	})
+//	…
+//	err = l.Subscribe(pushConsumer, "orders", consumer.MessageSelector{}, l.Each(charge))
+//
+// A copy of a finished message is acknowledged without a call. A copy of a
+// running one goes to the retry topic with a delay that covers the other's
+// lease. A failed, panicking or crashed callback runs again.
+//
+// What it does not promise: that a callback which failed half way is not
+// repeated, or anything for orderly and broadcasting consumers.
+package listener

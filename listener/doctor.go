@@ -1,0 +1,38 @@
+package listener
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+)
+
+// Warnings are the settings that work but fit badly together, one sentence with
+// its remedy each. [NewDedupConcurrentListener] logs them.
+func (o Options) Warnings() []string {
+	o = o.withDefaults("")
+	budget := levels(o.DelayLevels).budget(o.MaxReconsumeTimes)
+	warnings := o.policyWarnings("all other topics", o.Policy, budget)
+	for _, t := range o.Topics {
+		warnings = append(warnings, o.policyWarnings("topic "+t.Name, t.Policy.Over(o.Policy), budget)...)
+	}
+	return warnings
+}
+
+func (o Options) policyWarnings(where string, p dedup.Policy, budget time.Duration) (found []string) {
+	p = p.WithDefaults()
+	warn := func(when bool, format string, args ...any) {
+		if when {
+			found = append(found, where+": "+fmt.Sprintf(format, args...))
+		}
+	}
+	longest := o.DelayLevels[levels(o.DelayLevels).covering(1<<62)-1]
+	warn(budget < p.Lease, "a message is retried for %v only, but a crash blocks its key for a lease of %v: "+
+		"shorten the lease or raise MaxReconsumeTimes", budget, p.Lease)
+	warn(p.MaxConsume >= o.ConsumeTimeout, "a callback may take %v, but after ConsumeTimeout (%v) the client sends "+
+		"a copy back although it still runs: shorten MaxConsume or raise ConsumeTimeout", p.MaxConsume, o.ConsumeTimeout)
+	warn(p.Keep < budget, "done is remembered for %v, but a copy may come back for %v: raise Keep", p.Keep, budget)
+	warn(p.Horizon < longest+p.Lease, "attempts are remembered for %v, but a retry may come %v later: raise Horizon",
+		p.Horizon, longest+p.Lease)
+	return found
+}

@@ -1,0 +1,69 @@
+package listener_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/rocketmq-client-go/v2/consumer"
+	"github.com/apache/rocketmq-client-go/v2/primitive"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+)
+
+func TestEveryBadOptionIsReportedAtOnce(t *testing.T) {
+	_, err := listener.NewDedupConcurrentListener("", nil, listener.Options{
+		Model: consumer.BroadCasting, MaxReconsumeTimes: -2, ConsumeTimeout: -1, BatchSize: 2000, Parallel: -1,
+		LastWait: -1, DelayLevels: []time.Duration{0}, Policy: dedup.Policy{Lease: -1},
+		Topics: []listener.Topic{{}, {Name: "a", Policy: dedup.Policy{Keep: -1}}, {Name: "a"}},
+	})
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, part := range []string{
+		"consumer group is empty", "store is nil", "Options.Model is broadcasting", "MaxReconsumeTimes is -2",
+		"ConsumeTimeout is -1ns", "BatchSize is 2000", "Parallel is -1", "LastWait is -1ns", "DelayLevels[0] is 0s",
+		"Options.Policy: store: invalid argument: Policy.Lease", "Topics[0].Name is empty",
+		"Topics[1] (a): store: invalid argument: Policy.Keep", `Topics[2]: topic "a" is there twice`,
+	} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not say %q:\n%v", part, err)
+		}
+	}
+	if _, err := listener.NewDedupConcurrentListener("g", nil, listener.Options{DelayLevels: []time.Duration{}}); err == nil ||
+		!strings.Contains(err.Error(), "DelayLevels is empty") {
+		t.Errorf("no delay levels: got %v", err)
+	}
+}
+
+func TestWarningsNameWhatFitsBadlyTogether(t *testing.T) {
+	if got := (listener.Options{}).Warnings(); len(got) != 0 {
+		t.Errorf("defaults: got %v", got)
+	}
+	got := strings.Join(listener.Options{
+		MaxReconsumeTimes: 1, ConsumeTimeout: time.Minute, DelayLevels: []time.Duration{time.Second, time.Hour},
+		Topics: []listener.Topic{{Name: "orders", Policy: dedup.Policy{Lease: 3 * time.Hour, Keep: time.Second}}},
+	}.Warnings(), "\n")
+	for _, part := range []string{
+		"topic orders: a message is retried for 1h0m0s only, but a crash blocks its key for a lease of 3h0m0s",
+		"all other topics: a callback may take 10m0s, but after ConsumeTimeout (1m0s)",
+		"topic orders: done is remembered for 1s, but a copy may come back for 1h0m0s",
+		"topic orders: attempts are remembered for 3h0m0s, but a retry may come 4h0m0s later",
+	} {
+		if !strings.Contains(got, part) {
+			t.Errorf("the warnings do not say %q:\n%s", part, got)
+		}
+	}
+}
+
+func TestANilCallbackAcknowledgesNothing(t *testing.T) {
+	r := newRig(t, listener.Options{})
+	want(t, r.Each(nil), retry, 0, orders("1")...)
+	want(t, r.Wrap(nil), retry, 0, orders("1")...)
+	if err := r.Subscribe(subscriptions{}, "orders", consumer.MessageSelector{}, nil); err == nil {
+		t.Error("a nil handler was subscribed")
+	}
+	want(t, r.Each(func(context.Context, *primitive.MessageExt) error { return nil }), retry, 0)
+}
