@@ -159,9 +159,9 @@ func TestAnInFlightCopyIsDelayedPastTheLease(t *testing.T) {
 		r := newRig(t, listener.Options{Policy: dedup.Policy{Lease: 25 * time.Second}})
 		var cb listener.Callback
 		cb = r.Each(func(context.Context, *primitive.MessageExt) error {
-			want(t, cb, retry, 4, orders("1")...)            // 30 s cover the lease
+			want(t, cb, retry, 4, orders("1")...)              // 30 s cover the lease
 			want(t, cb, retry, 8, delivered("orders", "1", 5)) // the broker's own 4 min are later
-			time.Sleep(20 * time.Second)                     // renewed at 16.7 s
+			time.Sleep(20 * time.Second)                       // renewed at 16.7 s
 			want(t, cb, retry, 4, delivered("orders", "1", 0)) // about 21 s are left
 			return nil
 		})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/apache/rocketmq-client-go/v2/consumer"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
@@ -55,11 +54,11 @@ type Options struct {
 	Policy      dedup.Policy // for all other topics
 
 	// What the consumer was given, repeated: the client does not tell.
-	MaxReconsumeTimes int32                 // WithMaxReconsumeTimes; 0 and -1: 16
-	ConsumeTimeout    time.Duration         // WithConsumeTimeout
-	BatchSize         int                   // WithConsumeMessageBatchMaxSize
-	Model             consumer.MessageModel // WithConsumerModel; zero: clustering, the only one supported
-	DelayLevels       []time.Duration       // messageDelayLevel of the broker
+	MaxReconsumeTimes int32           // WithMaxReconsumeTimes; 0 and -1: 16
+	ConsumeTimeout    time.Duration   // WithConsumeTimeout
+	BatchSize         int             // WithConsumeMessageBatchMaxSize
+	Broadcasting      bool            // WithConsumerModel(BroadCasting); refused, because it is not supported
+	DelayLevels       []time.Duration // messageDelayLevel of the broker
 
 	Parallel int           // how many messages of one batch Each runs at once
 	LastWait time.Duration // how long a message that may not be sent back again waits for its key
@@ -106,8 +105,7 @@ func (o Options) validate(group string, s store.Store) error {
 	}
 	check(group != "", "the consumer group is empty: pass the group of the push consumer")
 	check(s != nil, "the store is nil")
-	check(o.Model == 0 || o.Model == consumer.Clustering,
-		"Options.Model is broadcasting: its consumers drop what they cannot finish; use clustering")
+	check(!o.Broadcasting, "Options.Broadcasting: broadcasting consumers drop what they cannot finish; use clustering")
 	check(o.MaxReconsumeTimes > 0, "Options.MaxReconsumeTimes is %d, want 1 or more, or 0 for the default", o.MaxReconsumeTimes)
 	check(o.ConsumeTimeout > 0, "Options.ConsumeTimeout is %v, want more than 0", o.ConsumeTimeout)
 	check(o.BatchSize >= 1 && o.BatchSize <= 1024, "Options.BatchSize is %d, want 1 to 1024", o.BatchSize)

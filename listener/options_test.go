@@ -15,7 +15,7 @@ import (
 
 func TestEveryBadOptionIsReportedAtOnce(t *testing.T) {
 	_, err := listener.NewDedupConcurrentListener("", nil, listener.Options{
-		Model: consumer.BroadCasting, MaxReconsumeTimes: -2, ConsumeTimeout: -1, BatchSize: 2000, Parallel: -1,
+		Broadcasting: true, MaxReconsumeTimes: -2, ConsumeTimeout: -1, BatchSize: 2000, Parallel: -1,
 		LastWait: -1, DelayLevels: []time.Duration{0}, Policy: dedup.Policy{Lease: -1},
 		Topics: []listener.Topic{{}, {Name: "a", Policy: dedup.Policy{Keep: -1}}, {Name: "a"}},
 	})
@@ -23,7 +23,7 @@ func TestEveryBadOptionIsReportedAtOnce(t *testing.T) {
 		t.Fatal("accepted")
 	}
 	for _, part := range []string{
-		"consumer group is empty", "store is nil", "Options.Model is broadcasting", "MaxReconsumeTimes is -2",
+		"consumer group is empty", "store is nil", "Options.Broadcasting", "MaxReconsumeTimes is -2",
 		"ConsumeTimeout is -1ns", "BatchSize is 2000", "Parallel is -1", "LastWait is -1ns", "DelayLevels[0] is 0s",
 		"Options.Policy: store: invalid argument: Policy.Lease", "Topics[0].Name is empty",
 		"Topics[1] (a): store: invalid argument: Policy.Keep", `Topics[2]: topic "a" is there twice`,
