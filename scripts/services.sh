@@ -35,20 +35,19 @@ block_is_free() {
   done
 }
 
+# known_base takes the ports in use, or those that the next start would try first.
 known_base() {
   local kept=''
   [ ! -f "$data/base" ] || kept=$(<"$data/base")
-  [[ $kept =~ ^[0-9]+$ ]] || kept=''
-  use_base "${DEDUP_SERVICES_PORT:-${kept:-21000}}"
+  [[ $kept =~ ^[0-9]+$ ]] || kept=21000
+  any_alive || kept=${DEDUP_SERVICES_PORT:-$kept}
+  use_base "$kept"
 }
 
-# Servers that run keep their ports; otherwise a block that anybody else uses is left to them.
+# choose_base settles the ports before anything starts; a block that anybody else uses is left to them.
 choose_base() {
   known_base
-  if any_alive; then
-    use_base "$(<"$data/base")"
-    return
-  fi
+  ! any_alive || return 0
   until block_is_free "$base"; do
     [ -z "${DEDUP_SERVICES_PORT:-}" ] || die "a port of $base…$((base + 20)) is taken; set another DEDUP_SERVICES_PORT"
     [ "$base" -lt 31000 ] || die "no free block of ports; set DEDUP_SERVICES_PORT"
@@ -83,7 +82,7 @@ launch() {
   shift
   say "starting $name"
   (cd "$data/$name" && exec setsid "$@" </dev/null >out.log 2>&1 9>&-) &
-  identity $! >"$data/$name/pid"
+  identity $! >"$data/$name/pid" || true # it may be dead already; await will tell
 }
 
 stop() {
@@ -149,10 +148,11 @@ as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
 # find_java prints the first Java that RocketMQ 5 runs on.
 find_java() {
-  local java
+  local java version
   for java in ${JAVA_HOME:+"$JAVA_HOME/bin/java"} "$(command -v java || true)" /usr/lib/jvm/*/bin/java; do
     [ -x "$java" ] || continue
-    ! "$java" -version 2>&1 | grep -qE '"(1[1-9]|[2-9][0-9])[."-]' || { echo "$java"; return; }
+    version=$("$java" -version 2>&1) || continue
+    [[ ! $version =~ \"(1[1-9]|[2-9][0-9])[.\"-] ]] || { echo "$java"; return; }
   done
   return 1
 }
@@ -222,10 +222,8 @@ up() {
   # The broker registers when it starts and then only every ten seconds: the name server goes first.
   for name in redis namesrv broker; do
     alive "$name" || "start_$name"
-    [ "$name" != namesrv ] || await namesrv
+    await "$name"
   done
-  await redis
-  await broker
   say "up: name server 127.0.0.1:$namesrv_port, broker 127.0.0.1:$broker_port, Redis 127.0.0.1:$redis_port"
 }
 

@@ -40,7 +40,7 @@ sample() {
 
 if [ $# = 0 ]; then
   echo '== the wrong stores, each with the cases that caught it'
-  go test -count=1 -v -run TestWrongStores ./store/storetest | grep -vE '^=== ' || fail 'store/storetest TestWrongStores'
+  go test -count=1 -v -run TestWrongStores ./store/storetest | grep -v '^=== ' || fail TestWrongStores
   if [ -f sample/redis/main.go ]; then
     echo '== sample/redis'
     sample ./sample/redis || fail 'sample/redis: want extra=0 and lost=0 on the last line'

@@ -47,7 +47,8 @@ func firstParagraph(text string) string {
 
 // undocumented returns the exported names of f that lack a comment: functions,
 // methods of exported types, types, the methods of exported interfaces,
-// constants and variables. A comment on a group speaks for the whole group.
+// constants and variables. A comment on a group speaks for the whole group, and
+// one on an interface for its only method.
 func undocumented(f *ast.File) []*ast.Ident {
 	var found []*ast.Ident
 	miss := func(id *ast.Ident, comments ...*ast.CommentGroup) {
@@ -102,11 +103,16 @@ func receiverExported(d *ast.FuncDecl) bool {
 	}
 }
 
-// interfaceMethods returns the named methods of an exported interface type.
+// interfaceMethods returns the methods of an exported interface type that need
+// a comment of their own.
 func interfaceMethods(s *ast.TypeSpec) []*ast.Field {
 	t, ok := s.Type.(*ast.InterfaceType)
 	if !ok || !s.Name.IsExported() {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(t.Methods.List), func(f *ast.Field) bool { return len(f.Names) == 0 })
+	named := slices.DeleteFunc(slices.Clone(t.Methods.List), func(f *ast.Field) bool { return len(f.Names) == 0 })
+	if len(named) == 1 {
+		return nil
+	}
+	return named
 }

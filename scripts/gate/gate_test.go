@@ -140,6 +140,9 @@ type Naked interface {
 	Untold()
 }
 
+// Single is documented, and so is its method.
+type Single interface{ Only() }
+
 // These two are documented.
 const (
 	A = 1
@@ -153,8 +156,8 @@ var E = 5 // documented beside it
 func F() {}
 `})
 	want := []string{
-		"p/p.go:14: Naked has no comment", "p/p.go:17: Untold has no comment", "p/p.go:26: C has no comment",
-		"p/p.go:30: F has no comment", "p/p.go:8: Bad has no comment", "p/p.go:9: Worse has no comment",
+		"p/p.go:14: Naked has no comment", "p/p.go:17: Untold has no comment", "p/p.go:29: C has no comment",
+		"p/p.go:33: F has no comment", "p/p.go:8: Bad has no comment", "p/p.go:9: Worse has no comment",
 	}
 	if got := findings(t, checkDocs, m); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
