@@ -235,7 +235,9 @@ func TestMessagesReachTheHandlerOfTheirOwnTopic(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		mixed := []*primitive.MessageExt{delivered("orders", "1", 1), delivered("refunds", "1", 1), delivered("refunds", "2", 1)}
+		mixed := []*primitive.MessageExt{
+			delivered("orders", "1", 1), delivered("refunds", "1", 1), delivered("refunds", "2", 1),
+		}
 		want(t, subs["orders"], success, 0, mixed...)
 		r.wantRan(t, "1", "1", "2")
 	})
@@ -262,7 +264,9 @@ func TestKeysSeparateTopicsTagsAndApplications(t *testing.T) {
 		spaced := delivered("NS1%orders", "1", 0)
 		late := delivered("%RETRY%billing", "1", 1)
 		late.WithProperty(primitive.PropertyRetryTopic, "NS1%orders")
-		for _, m := range []*primitive.MessageExt{delivered("orders", "1", 0), tagged, delivered("refunds", "1", 0), spaced, late} {
+		for _, m := range []*primitive.MessageExt{
+			delivered("orders", "1", 0), tagged, delivered("refunds", "1", 0), spaced, late,
+		} {
 			want(t, cb, success, 0, m)
 		}
 		r.wantRan(t, "1", "1", "1") // the namespace and the retry topic are no part of a key
@@ -468,7 +472,8 @@ func TestShutdownOutOfTimeCancelsWhatStillRuns(t *testing.T) {
 		defer cancel()
 		c := &stopper{err: errBoom}
 		err := r.Shutdown(ctx, c)
-		if !errors.Is(err, listener.ErrDraining) || !errors.Is(err, errBoom) || !strings.Contains(err.Error(), "1 callbacks") {
+		if !errors.Is(err, listener.ErrDraining) || !errors.Is(err, errBoom) ||
+			!strings.Contains(err.Error(), "1 callbacks") {
 			t.Errorf("got %v, want one callback left and the consumer's error", err)
 		}
 		if got := <-cause; got != listener.ErrDraining {

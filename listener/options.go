@@ -106,7 +106,8 @@ func (o Options) validate(group string, s store.Store) error {
 	check(group != "", "the consumer group is empty: pass the group of the push consumer")
 	check(s != nil, "the store is nil")
 	check(!o.Broadcasting, "Options.Broadcasting: broadcasting consumers drop what they cannot finish; use clustering")
-	check(o.MaxReconsumeTimes > 0, "Options.MaxReconsumeTimes is %d, want 1 or more, or 0 for the default", o.MaxReconsumeTimes)
+	check(o.MaxReconsumeTimes > 0, "Options.MaxReconsumeTimes is %d, want 1 or more, or 0 for the default",
+		o.MaxReconsumeTimes)
 	check(o.ConsumeTimeout > 0, "Options.ConsumeTimeout is %v, want more than 0", o.ConsumeTimeout)
 	check(o.BatchSize >= 1 && o.BatchSize <= 1024, "Options.BatchSize is %d, want 1 to 1024", o.BatchSize)
 	check(o.Parallel >= 1, "Options.Parallel is %d, want 1 or more", o.Parallel)

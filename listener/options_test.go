@@ -32,8 +32,8 @@ func TestEveryBadOptionIsReportedAtOnce(t *testing.T) {
 			t.Errorf("the error does not say %q:\n%v", part, err)
 		}
 	}
-	if _, err := listener.NewDedupConcurrentListener("g", nil, listener.Options{DelayLevels: []time.Duration{}}); err == nil ||
-		!strings.Contains(err.Error(), "DelayLevels is empty") {
+	_, err = listener.NewDedupConcurrentListener("g", nil, listener.Options{DelayLevels: []time.Duration{}})
+	if err == nil || !strings.Contains(err.Error(), "DelayLevels is empty") {
 		t.Errorf("no delay levels: got %v", err)
 	}
 }

@@ -156,5 +156,6 @@ func (p Policy) Validate() error {
 func (p *Policy) sound() bool {
 	within := func(d, low time.Duration) bool { return d >= low && d <= store.MaxDuration }
 	return within(p.Lease, MinLease) && within(p.MaxConsume, p.Lease) && p.MaxAttempts >= 0 &&
-		within(p.Keep, store.MinDuration) && within(p.Horizon, store.MinDuration) && p.Outage >= OutageRetry && p.Outage <= OutageRun
+		within(p.Keep, store.MinDuration) && within(p.Horizon, store.MinDuration) &&
+		p.Outage >= OutageRetry && p.Outage <= OutageRun
 }
