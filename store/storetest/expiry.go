@@ -8,9 +8,10 @@ import (
 )
 
 var expiryCases = []Case{{
-	Name:  "every step leaves a record with an expiry",
-	Why:   "a record without one blocks its key, and takes up memory, for ever",
-	needs: hasExpiry,
+	Name:     "every step leaves a record with an expiry",
+	Sentence: 7,
+	Why:      "a record without one blocks its key, and takes up memory, for ever",
+	needs:    hasExpiry,
 	run: func(x *trial) {
 		x.eachStep(func(k store.Key, step func()) {
 			step()
@@ -18,9 +19,10 @@ var expiryCases = []Case{{
 		})
 	},
 }, {
-	Name:  "the next step after a record lost its expiry gives it one",
-	Why:   "a PERSIST, or a restore without expiries, would block keys for ever",
-	needs: hasExpiry | persist,
+	Name:     "the next step after a record lost its expiry gives it one",
+	Sentence: 7,
+	Why:      "a PERSIST, or a restore without expiries, would block keys for ever",
+	needs:    hasExpiry | persist,
 	run: func(x *trial) {
 		x.eachStep(func(k store.Key, step func()) {
 			x.plant("Persist", x.h.Persist, k)
@@ -29,12 +31,13 @@ var expiryCases = []Case{{
 		})
 	},
 }, {
-	Name:  "a claim in flight that lost its expiry is busy for its lease and then lapses",
-	Why:   "the key would be blocked for ever if nobody but its dead owner could mend it",
-	needs: hasExpiry | persist,
+	Name:     "a claim in flight that lost its expiry is busy for its lease and then lapses",
+	Sentence: 7,
+	Why:      "the key would be blocked for ever if nobody but its dead owner could mend it",
+	needs:    hasExpiry | persist,
 	run: func(x *trial) {
 		k := x.key("in flight")
-		x.claimed(x.lapsing(k, store.NewToken()), 1)
+		x.claimed(x.lapsing(k, store.NewToken()))
 		x.plant("Persist", x.h.Persist, k)
 		from := time.Now()
 		v := x.answers(x.request(k, store.NewToken()), store.Busy)
@@ -42,16 +45,17 @@ var expiryCases = []Case{{
 			x.failf("claim: got %+v, want Rearmed and the lease of %v left", v, x.h.Unit)
 		}
 		x.expires(k)
-		x.takeOver(x.request(k, store.NewToken()), 2)
+		x.takeOver(x.request(k, store.NewToken()))
 		x.notBefore(from, x.h.Unit)
 	},
 }, {
-	Name:  "a done key that lost its expiry stays done, and the next complete gives it one",
-	Why:   "it must neither run again nor be kept for ever",
-	needs: hasExpiry | persist,
+	Name:     "a done key that lost its expiry stays done, and the next complete gives it one",
+	Sentence: 7,
+	Why:      "it must neither run again nor be kept for ever",
+	needs:    hasExpiry | persist,
 	run: func(x *trial) {
 		k, a := x.key("done"), store.NewToken()
-		x.claimed(x.request(k, a), 1)
+		x.claimed(x.request(k, a))
 		x.complete(k, a, long, store.Completed)
 		x.plant("Persist", x.h.Persist, k)
 		x.answers(x.request(k, store.NewToken()), store.Done)
@@ -60,9 +64,10 @@ var expiryCases = []Case{{
 		x.answers(x.request(k, store.NewToken()), store.Done)
 	},
 }, {
-	Name:  "a parked key that lost its expiry stays parked and is given one",
-	Why:   "it must neither run again nor be kept for ever",
-	needs: hasExpiry | persist,
+	Name:     "a parked key that lost its expiry stays parked and is given one",
+	Sentence: 7,
+	Why:      "it must neither run again nor be kept for ever",
+	needs:    hasExpiry | persist,
 	run: func(x *trial) {
 		k := x.key("parked")
 		x.parked(k, store.NewToken(), long)
@@ -78,7 +83,7 @@ var expiryCases = []Case{{
 	needs: corrupt,
 	run: func(x *trial) {
 		k, a := x.key("corrupt"), store.NewToken()
-		x.claimed(x.request(k, a), 1)
+		x.claimed(x.request(k, a))
 		x.plant("Corrupt", x.h.Corrupt, k)
 		x.answers(x.request(k, store.NewToken()), store.Corrupt)
 		x.answers(x.request(k, a), store.Corrupt)
@@ -91,7 +96,7 @@ var expiryCases = []Case{{
 	needs: corrupt,
 	run: func(x *trial) {
 		k, a := x.key("repaired"), store.NewToken()
-		x.claimed(x.request(k, a), 1)
+		x.claimed(x.request(k, a))
 		x.plant("Corrupt", x.h.Corrupt, k)
 		x.complete(k, a, long, store.Repaired)
 		x.answers(x.request(k, store.NewToken()), store.Done)
@@ -102,7 +107,7 @@ var expiryCases = []Case{{
 	needs: wrongType,
 	run: func(x *trial) {
 		k, a := x.key("type"), store.NewToken()
-		x.claimed(x.request(k, a), 1)
+		x.claimed(x.request(k, a))
 		x.plant("WrongType", x.h.WrongType, k)
 		x.answers(x.request(k, store.NewToken()), store.Corrupt)
 		if x.err == nil {
@@ -120,10 +125,14 @@ var expiryCases = []Case{{
 func (x *trial) eachStep(do func(k store.Key, step func())) {
 	a := store.NewToken()
 	steps := map[string]func(store.Key){
-		"claim again":       func(k store.Key) { x.claimed(x.request(k, a), 1) },
+		"claim again":       func(k store.Key) { x.claimed(x.request(k, a)) },
 		"complete":          func(k store.Key) { x.complete(k, a, long, store.Completed) },
 		"complete by other": func(k store.Key) { x.complete(k, store.NewToken(), long, store.Late) },
 		"release":           func(k store.Key) { x.release(k, a, true, nil) },
+		"claim beyond the limit": func(k store.Key) {
+			x.release(k, a, true, nil)
+			x.answers(limited(x.request(k, store.NewToken()), 1, long), store.Parked)
+		},
 	}
 	if _, ok := x.store.(store.Renewer); ok {
 		steps["renew"] = func(k store.Key) { x.renew(k, a, nil) }
@@ -136,7 +145,7 @@ func (x *trial) eachStep(do func(k store.Key, step func())) {
 	}
 	for name, step := range steps {
 		k := x.key(name)
-		x.claimed(x.request(k, a), 1)
+		x.claimed(x.request(k, a))
 		do(k, func() { step(k) })
 	}
 }

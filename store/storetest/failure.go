@@ -9,19 +9,21 @@ import (
 )
 
 var failureCases = []Case{{
-	Name: "a call whose context has ended is an error and no verdict",
-	Why:  "a verdict nobody waited for would start a callback that nobody owns",
+	Name:     "a call whose context has ended is an error and no verdict",
+	Sentence: 9,
+	Why:      "a verdict nobody waited for would start a callback that nobody owns",
 	run: func(x *trial) {
 		ctx, cancel := context.WithCancel(x.ctx)
 		cancel()
 		k, a := x.key("ended"), store.NewToken()
-		x.claimed(x.request(k, a), 1)
+		x.claimed(x.request(k, a))
 		x.everyCallFails(ctx, x.store, k, a)
 	},
 }, {
-	Name:  "a call returns within its deadline when the server is silent",
-	Why:   "a server that takes calls and never answers would hold every worker of the consumer",
-	needs: silent,
+	Name:     "a call returns within its deadline when the server is silent",
+	Sentence: 9,
+	Why:      "a server that takes calls and never answers would hold every worker of the consumer",
+	needs:    silent,
 	run: func(x *trial) {
 		s, began := x.h.Silent(x.t), time.Now()
 		ctx, cancel := context.WithTimeout(x.ctx, 4*x.h.Unit)
@@ -32,8 +34,9 @@ var failureCases = []Case{{
 		}
 	},
 }, {
-	Name: "an invalid claim is refused and leaves no record",
-	Why:  "a mistaken setting would show up as lost or doubled messages instead of an error",
+	Name:     "an invalid claim is refused and leaves no record",
+	Sentence: 7,
+	Why:      "a mistaken setting would show up as lost or doubled messages instead of an error",
 	run: func(x *trial) {
 		for name, spoil := range invalidClaims() {
 			k := x.key(name)
@@ -44,15 +47,16 @@ var failureCases = []Case{{
 			if v.State != 0 {
 				x.failf("claim with %s: got %v beside an error, want no state", name, v.State)
 			}
-			x.claimed(x.request(k, store.NewToken()), 1)
+			x.attempt(x.request(k, store.NewToken()), 1)
 		}
 	},
 }, {
-	Name: "an invalid complete, release, park, renewal or fence is refused and touches no record",
-	Why:  "a keep of zero would erase a record, or keep it for ever",
+	Name:     "an invalid complete, release, park, renewal or fence is refused and touches no record",
+	Sentence: 7,
+	Why:      "a keep of zero would erase a record, or keep it for ever",
 	run: func(x *trial) {
 		k, a := x.key("held"), store.NewToken()
-		x.claimed(x.request(k, a), 1)
+		x.claimed(x.request(k, a))
 		for _, keep := range invalidDurations {
 			_, err := x.store.Complete(x.ctx, k, a, keep)
 			x.wantError(fmt.Sprintf("complete with keep %v", keep), err, store.ErrInvalid)
@@ -68,7 +72,7 @@ var failureCases = []Case{{
 		}
 		x.refusesInvalid("a zero token", k, store.Token{})
 		x.answers(x.request(k, store.NewToken()), store.Busy)
-		x.claimed(x.request(k, a), 1)
+		x.claimed(x.request(k, a))
 	},
 }}
 

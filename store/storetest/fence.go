@@ -12,12 +12,12 @@ var fenceCases = []Case{{
 	needs: fencer,
 	run: func(x *trial) {
 		k, a := x.key("owner"), store.NewToken()
-		x.claimed(x.request(k, a), 1)
+		x.claimed(x.request(k, a))
 		var last int64
 		for range 10 {
 			last = x.higher(k, a, last)
 		}
-		x.claimed(x.request(k, a), 1)
+		x.claimed(x.request(k, a))
 		x.higher(k, a, last)
 	},
 }, {
@@ -26,13 +26,13 @@ var fenceCases = []Case{{
 	needs: fencer,
 	run: func(x *trial) {
 		k, a, b, c := x.key("owners"), store.NewToken(), store.NewToken(), store.NewToken()
-		x.claimed(x.request(k, a), 1)
+		x.claimed(x.request(k, a))
 		last := x.higher(k, a, 0)
 		last = x.higher(k, a, last)
 		x.release(k, a, true, nil)
-		x.claimed(x.lapsing(k, b), 2)
+		x.claimed(x.lapsing(k, b))
 		last = x.higher(k, b, last)
-		x.takeOver(x.request(k, c), 3)
+		x.takeOver(x.request(k, c))
 		x.higher(k, c, last)
 	},
 }, {
@@ -43,25 +43,26 @@ var fenceCases = []Case{{
 		k, a, b := x.key("forgotten"), store.NewToken(), store.NewToken()
 		r := x.request(k, a)
 		r.Horizon = x.h.Unit
-		x.claimed(r, 1)
+		x.claimed(r)
 		last := x.higher(k, a, 0)
 		x.release(k, a, true, nil)
 		x.wait(2 * x.h.Unit)
-		x.claimed(x.request(k, b), 1)
+		x.claimed(x.request(k, b))
 		x.higher(k, b, last)
 	},
 }, {
-	Name:  "only the owner draws a fence",
-	Why:   "an earlier owner would get a number above the present one's",
-	needs: fencer,
+	Name:     "only the owner draws a fence",
+	Sentence: 5,
+	Why:      "an earlier owner would get a number above the present one's",
+	needs:    fencer,
 	run: func(x *trial) {
 		k, a, b := x.key("owner only"), store.NewToken(), store.NewToken()
 		x.noFence(k, a)
-		x.claimed(x.request(k, a), 1)
+		x.claimed(x.request(k, a))
 		x.noFence(k, b)
 		x.release(k, a, true, nil)
 		x.noFence(k, a)
-		x.claimed(x.request(k, b), 2)
+		x.claimed(x.request(k, b))
 		x.noFence(k, a)
 		x.complete(k, b, long, store.Completed)
 		x.noFence(k, b)
@@ -73,7 +74,7 @@ var fenceCases = []Case{{
 	run: func(x *trial) {
 		k, a := x.key("lease"), store.NewToken()
 		from := time.Now()
-		x.claimed(x.request(k, a), 1)
+		x.claimed(x.request(k, a))
 		to := time.Now()
 		x.wait(x.h.Unit)
 		x.higher(k, a, 0)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -14,23 +15,25 @@ import (
 )
 
 var historyCases = []Case{{
-	Name: "concurrent calls look as if they had happened one after the other",
-	Why:  "two steps of one call with another call between them is where every double run begins",
+	Name:     "concurrent calls look as if they had happened one after the other",
+	Sentence: 1,
+	Why:      "two steps of one call with another call between them is where every double run begins",
 	run: func(x *trial) {
 		x.histories(&Faults{Lagging: 0.5})
 	},
 }, {
-	Name: "concurrent calls with lost replies and repeats look as if they had happened one after the other",
-	Why:  "a call whose reply was lost may have been applied: at the time, a moment later, or never, but never twice",
+	Name:     "concurrent calls with lost replies and repeats look as if they had happened one after the other",
+	Sentence: 2,
+	Why:      "a call whose reply was lost may have been applied: at the time, a moment later, or never, but never twice",
 	run: func(x *trial) {
-		x.histories(&Faults{Lagging: 0.4, Before: 0.1, After: 0.25})
+		x.histories(&Faults{Lagging: 0.4, Before: 0.05, After: 0.15})
 	},
 }}
 
 const (
 	historyClients = 5
-	historyKeys    = 3
-	historyTurns   = 8 // per client; a turn is a claim and what follows from it
+	historyKeys    = 4
+	historyTurns   = 6 // per client; a turn is a claim and what follows from it
 	historyRepeats = 3 // of a call without an answer
 )
 
@@ -39,7 +42,7 @@ const (
 func (x *trial) histories(f *Faults) {
 	rounds := 6
 	if x.h.FakeTime {
-		rounds = 40
+		rounds = 30
 	}
 	for seed := range rounds {
 		if x.err != nil {
@@ -48,12 +51,13 @@ func (x *trial) histories(f *Faults) {
 		faults := Faults{Seed: uint64(seed), Lagging: f.Lagging, Before: f.Before, After: f.After, Delay: x.pause()}
 		h := &history{x: x, store: Flaky(x.store, &faults), seed: uint64(seed)}
 		operations := h.record()
-		if err := h.failure(); err != nil {
-			x.failf("history with seed %d: %w", seed, err)
+		if x.failed(fmt.Sprintf("history with seed %d", seed), cmp.Or(h.failure(), x.ctx.Err())) {
 			return
 		}
-		if porcupine.CheckOperationsTimeout(historyModel, operations, 30*time.Second) == porcupine.Illegal {
-			x.failf("history with seed %d: no order of its calls explains the answers%s", seed, explain(operations))
+		for _, part := range partition(operations) {
+			if porcupine.CheckOperationsTimeout(historyModel, part, 10*time.Second) == porcupine.Illegal {
+				x.failf("history with seed %d: no order of these calls explains the answers%s", seed, describe(part))
+			}
 		}
 	}
 }
@@ -71,6 +75,7 @@ type history struct {
 	x      *trial
 	store  store.Store
 	seed   uint64
+	keys   [historyKeys]store.Key
 	clock  atomic.Int64 // orders calls and answers
 	tokens atomic.Int64 // numbers the tokens
 
@@ -80,6 +85,9 @@ type history struct {
 }
 
 func (h *history) record() []porcupine.Operation {
+	for i := range h.keys {
+		h.keys[i] = h.x.key(fmt.Sprintf("history %d.%d", h.seed, i))
+	}
 	var clients sync.WaitGroup
 	for id := range historyClients {
 		clients.Go(func() {
@@ -101,9 +109,8 @@ func (h *history) failure() error {
 
 // do makes one call and writes it down. It reports whether there was an answer.
 func (h *history) do(client int, in call, send func(store.Key) (answer, error)) (answer, bool) {
-	k := h.x.key(fmt.Sprintf("history %d.%d", h.seed, in.key))
 	began := h.clock.Add(1)
-	out, err := send(k)
+	out, err := send(h.keys[in.key])
 	ended := h.clock.Add(1)
 
 	var failed *store.Error

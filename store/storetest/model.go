@@ -27,7 +27,7 @@ type (
 	}
 )
 
-// modelState is the record of one key in the model, while no time passes.
+// modelState is the record of the key.
 type modelState struct {
 	state   string // "", "in flight", "released" or "done"
 	token   int
@@ -35,16 +35,16 @@ type modelState struct {
 	done    uint64 // the set of tokens that completed
 }
 
-// historyModel is the contract without time, one key at a time.
+// historyModel is the contract for one key while no time passes.
 var historyModel = porcupine.Model{
-	Partition: partition,
-	Init:      func() any { return modelState{} },
+	Init: func() any { return modelState{} },
 	Step: func(s, in, out any) (bool, any) {
 		next, want := s.(modelState).apply(in.(call))
 		return want(out.(answer)), next
 	},
 }
 
+// partition splits a history by key.
 func partition(history []porcupine.Operation) [][]porcupine.Operation {
 	parts := make([][]porcupine.Operation, historyKeys)
 	for _, o := range history {
@@ -108,18 +108,12 @@ func exactly(want answer) func(answer) bool {
 	return func(got answer) bool { return got.lost || got == want }
 }
 
-// explain lists the calls on the first key whose history is illegal.
-func explain(history []porcupine.Operation) string {
+// describe lists the calls of a history in the order of their beginning.
+func describe(history []porcupine.Operation) string {
 	var b strings.Builder
-	for _, part := range partition(history) {
-		if porcupine.CheckOperations(historyModel, part) {
-			continue
-		}
-		slices.SortFunc(part, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
-		for _, o := range part {
-			fmt.Fprintf(&b, "\n\tclient %d, %v to %v: %v -> %v", o.ClientId, o.Call, o.Return, o.Input, o.Output)
-		}
-		break
+	slices.SortFunc(history, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	for _, o := range history {
+		fmt.Fprintf(&b, "\n\tclient %d, %d to %d: %v -> %v", o.ClientId, o.Call, o.Return, o.Input, o.Output)
 	}
 	return b.String()
 }

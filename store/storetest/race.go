@@ -12,43 +12,46 @@ const (
 )
 
 var raceCases = []Case{{
-	Name: "of many concurrent claims on a free key exactly one is granted",
-	Why:  "copies of one message reach two consumers at the same moment after a rebalance",
+	Name:     "of many concurrent claims on a free key exactly one is granted",
+	Sentence: 1,
+	Why:      "copies of one message reach two consumers at the same moment after a rebalance",
 	run: func(x *trial) {
 		for i := range raceKeys {
-			x.race(x.numbered(i), 1)
+			x.race(x.numbered(i))
 		}
 	},
 }, {
-	Name: "of many concurrent claims on a lapsed key exactly one is granted",
-	Why:  "a take-over that reads, decides and then writes lets every waiting copy in after a crash",
+	Name:     "of many concurrent claims on a lapsed key exactly one is granted",
+	Sentence: 1,
+	Why:      "a take-over that reads, decides and then writes lets every waiting copy in after a crash",
 	run: func(x *trial) {
 		for i := range raceKeys {
-			x.claimed(x.lapsing(x.numbered(i), store.NewToken()), 1)
+			x.claimed(x.lapsing(x.numbered(i), store.NewToken()))
 		}
 		x.wait(2 * x.h.Unit)
 		for i := range raceKeys {
-			x.race(x.numbered(i), 2)
+			x.race(x.numbered(i))
 		}
 	},
 }, {
-	Name: "of many concurrent claims on a released key exactly one is granted",
-	Why:  "a failed callback gives its key back while copies are waiting for it",
+	Name:     "of many concurrent claims on a released key exactly one is granted",
+	Sentence: 1,
+	Why:      "a failed callback gives its key back while copies are waiting for it",
 	run: func(x *trial) {
 		for i := range raceKeys {
 			k, a := x.numbered(i), store.NewToken()
-			x.claimed(x.request(k, a), 1)
+			x.claimed(x.request(k, a))
 			x.release(k, a, true, nil)
-			x.race(k, 2)
+			x.race(k)
 		}
 	},
 }}
 
 func (x *trial) numbered(i int) store.Key { return x.key(string(rune('a' + i))) }
 
-// race claims k from many goroutines at once and wants one grant of the given
-// attempt and Busy for everybody else.
-func (x *trial) race(k store.Key, attempt int) {
+// race claims k from many goroutines at once and wants one grant, and Busy for
+// everybody else.
+func (x *trial) race(k store.Key) {
 	if x.err != nil {
 		return
 	}
@@ -73,7 +76,6 @@ func (x *trial) race(k store.Key, attempt int) {
 		case x.failed("concurrent claim", errs[i]):
 		case v.State == store.Claimed:
 			granted++
-			x.granted(v, attempt)
 		case v.State != store.Busy:
 			x.failf("concurrent claim: got %v, want claimed or busy", v.State)
 		}

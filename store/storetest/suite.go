@@ -48,10 +48,11 @@ type Hooks struct {
 	Silent func(t testing.TB) store.Store
 }
 
-// Case is one sentence of the contract.
+// Case is one thing that the contract asks for.
 type Case struct {
-	Name string // the sentence
-	Why  string // what breaks for a consumer when a store does otherwise
+	Name     string // what the store must do
+	Sentence int    // of the contract in package store that it belongs to; 0: the life of a record
+	Why      string // what breaks for a consumer when a store does otherwise
 
 	needs need
 	run   func(*trial)
@@ -59,8 +60,8 @@ type Case struct {
 
 // Cases returns the whole suite.
 func Cases() []Case {
-	return slices.Concat(claimCases, raceCases, completeCases, releaseCases, parkCases, renewCases, fenceCases, recordCases,
-		expiryCases, keyCases, failureCases, historyCases)
+	return slices.Concat(claimCases, raceCases, completeCases, releaseCases, parkCases, renewCases, fenceCases,
+		recordCases, expiryCases, keyCases, failureCases, historyCases)
 }
 
 // Run judges the store as one subtest per case. It returns when all have ended.
@@ -77,11 +78,19 @@ func Run(t *testing.T, h Harness) {
 				case errors.As(err, &skip):
 					t.Skip(skip)
 				case err != nil:
-					t.Errorf("%v\nwhy it matters: %s", err, c.Why)
+					t.Errorf("%v\nwhy it matters: %s\n%s", err, c.Why, c.source())
 				}
 			})
 		}
 	})
+}
+
+// source names the part of package store's documentation that the case tests.
+func (c Case) source() string {
+	if c.Sentence == 0 {
+		return "see the life of a record in package store"
+	}
+	return fmt.Sprintf("see sentence %d of the contract in package store", c.Sentence)
 }
 
 // SkipError says that a case did not run because something is missing.

@@ -27,7 +27,11 @@ type trial struct {
 }
 
 func newTrial(t testing.TB, h Harness, s store.Store) (*trial, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	patience := 2 * time.Minute
+	if h.FakeTime {
+		patience = long
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	return &trial{t: t, h: h, store: s, ctx: ctx, app: "storetest-" + store.NewToken().String()}, cancel
 }
 
@@ -38,7 +42,7 @@ func (x *trial) failf(format string, args ...any) {
 }
 
 // failedAt adds the key to a violation that has just been recorded.
-func (x *trial) failedAt(k store.Key) { x.err = fmt.Errorf("key %.200v: %w", k, x.err) }
+func (x *trial) failedAt(k store.Key) { x.err = fmt.Errorf("key %.200q: %w", k, x.err) }
 
 // failed records an unexpected error of the step and tells whether to go on.
 func (x *trial) failed(step string, err error) bool {
@@ -87,18 +91,17 @@ func (x *trial) claim(r store.ClaimRequest) store.Verdict {
 	return v
 }
 
-// claimed claims and wants the grant to be the given attempt.
-func (x *trial) claimed(r store.ClaimRequest, attempt int) {
-	x.granted(x.claim(r), attempt)
-}
+// claimed claims and wants the grant.
+func (x *trial) claimed(r store.ClaimRequest) { x.answers(r, store.Claimed) }
 
-func (x *trial) granted(v store.Verdict, attempt int) {
-	if v.State != store.Claimed || v.Attempt != attempt {
-		x.failf("claim: got %v attempt %d, want claimed attempt %d", v.State, v.Attempt, attempt)
+// attempt claims and wants the grant to be the given attempt.
+func (x *trial) attempt(r store.ClaimRequest, want int) {
+	if v := x.answers(r, store.Claimed); v.Attempt != want {
+		x.failf("claim: got attempt %d, want attempt %d", v.Attempt, want)
 	}
 }
 
-// answers claims and wants the given state, which is not Claimed.
+// answers claims and wants the given state.
 func (x *trial) answers(r store.ClaimRequest, want store.State) store.Verdict {
 	v := x.claim(r)
 	if v.State != want {
@@ -120,7 +123,7 @@ func (x *trial) refused(r store.ClaimRequest) {
 }
 
 // next repeats the claim while it is answered with the given state, and returns
-// the first other answer. That is how a case waits for something to end.
+// the first other answer.
 func (x *trial) next(r store.ClaimRequest, while store.State) store.Verdict {
 	limit := time.Now().Add(20*x.h.Unit + 10*time.Second)
 	for {
@@ -136,10 +139,16 @@ func (x *trial) next(r store.ClaimRequest, while store.State) store.Verdict {
 	}
 }
 
-// takeOver waits for the lease of k to end and claims it as the given attempt.
-func (x *trial) takeOver(r store.ClaimRequest, attempt int) {
-	x.granted(x.next(r, store.Busy), attempt)
+// claimedAfter claims until the key is not in the given state any more, and
+// wants the grant then. That is how a case waits for a term to end.
+func (x *trial) claimedAfter(while store.State, r store.ClaimRequest) {
+	if v := x.next(r, while); v.State != store.Claimed {
+		x.failf("claim after %v: got %v, want claimed", while, v.State)
+	}
 }
+
+// takeOver waits for the lease of another owner to end and claims the key.
+func (x *trial) takeOver(r store.ClaimRequest) { x.claimedAfter(store.Busy, r) }
 
 func (x *trial) complete(k store.Key, t store.Token, keep time.Duration, want store.Completion) {
 	if x.err != nil {

@@ -1,0 +1,82 @@
+package storetest_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
+)
+
+// wrong is a store with one mistake, and the names of the cases that catch it.
+type wrong struct {
+	mistake string
+	change  func(*reference)
+	caught  []string
+}
+
+func wrongStores() []wrong {
+	return slices.Concat(wrongClaims, wrongCompletes, wrongReleases, wrongParks, wrongRenewals, wrongFences,
+		wrongRecords, wrongKeys, wrongFailures)
+}
+
+func TestWrongStores(t *testing.T) {
+	for _, w := range wrongStores() {
+		t.Run(w.mistake, func(t *testing.T) {
+			t.Parallel()
+			judgeWrong(t, harness(w.change), w.caught)
+		})
+	}
+	t.Run("does what the Java original does", func(t *testing.T) {
+		t.Parallel()
+		judgeWrong(t, storetest.Harness{New: newOriginal, FakeTime: true}, originalCaught)
+	})
+}
+
+// judgeWrong wants exactly the cases of the given names to fail, and prints
+// them with what they saw.
+func judgeWrong(t *testing.T, h storetest.Harness, want []string) {
+	for _, c := range storetest.Cases() {
+		var skip *storetest.SkipError
+		err := c.Judge(t, h)
+		switch expected := slices.Contains(want, c.Name); {
+		case errors.As(err, &skip):
+		case err != nil && expected:
+			t.Logf("caught by %q: %.160v", c.Name, oneLine(err))
+		case err != nil:
+			t.Errorf("caught by %q, which is not named for it: %v", c.Name, err)
+		case expected:
+			t.Errorf("not caught by %q", c.Name)
+		}
+	}
+}
+
+func oneLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+func TestEveryCaseCatchesAWrongStore(t *testing.T) {
+	proved := make(map[string]bool)
+	for _, w := range wrongStores() {
+		if len(w.caught) == 0 {
+			t.Errorf("nothing catches the store that %s", w.mistake)
+		}
+		for _, name := range w.caught {
+			proved[name] = true
+		}
+	}
+	for _, c := range storetest.Cases() {
+		if !proved[c.Name] {
+			t.Errorf("no wrong store proves the case %q", c.Name)
+		}
+		delete(proved, c.Name)
+	}
+	for name := range proved {
+		t.Errorf("a wrong store names the case %q, which does not exist", name)
+	}
+}
+
+func verdict(state store.State) (store.Verdict, error) { return store.Verdict{State: state}, nil }
