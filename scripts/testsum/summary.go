@@ -9,12 +9,13 @@ import (
 
 // event is a line of "go test -json"; see "go doc test2json".
 type event struct {
-	Action     string
-	Package    string
-	ImportPath string // instead of Package while building
-	Test       string
-	Output     string
-	Elapsed    float64 // seconds
+	Action      string
+	Package     string
+	ImportPath  string // instead of Package while building
+	FailedBuild string // import path of what did not build
+	Test        string
+	Output      string
+	Elapsed     float64 // seconds
 }
 
 // summary counts tests and keeps the output of those that are not over.
@@ -82,7 +83,7 @@ func (s *summary) finishPackage(e event, text string) {
 	switch {
 	case e.Action == "fail" && s.failedIn[e.Package] == 0:
 		s.failed++
-		s.print("FAIL", e.Package, s.unfinished(e.Package)+text)
+		s.print("FAIL", e.Package, s.buffer(event{Package: e.FailedBuild}).String()+s.unfinished(e.Package)+text)
 	case e.Action != "skip" && ran > 0:
 		verdict := strings.Replace(e.Action, "fail", "FAIL", 1)
 		fmt.Fprintf(s.out, "%s  %s  %d tests, %.1f s\n", verdict, e.Package, ran, e.Elapsed)
@@ -91,13 +92,12 @@ func (s *summary) finishPackage(e event, text string) {
 	delete(s.failedIn, e.Package)
 }
 
-// unfinished is the output of what was building or running in a package that
-// failed outside its tests.
-func (s *summary) unfinished(name string) string {
+// unfinished is the output of the tests that were running when their package
+// ended.
+func (s *summary) unfinished(pkg string) string {
 	var b strings.Builder
 	for id, text := range s.output {
-		// A package under test is built as "path [path.test]".
-		if path, _, _ := strings.Cut(id[0], " "); path == name {
+		if id[0] == pkg {
 			b.WriteString(text.String())
 			delete(s.output, id)
 		}
@@ -108,7 +108,8 @@ func (s *summary) unfinished(name string) string {
 func (s *summary) print(verdict, what, text string) {
 	fmt.Fprintf(s.out, "%-4s  %s\n", verdict, what)
 	for line := range strings.Lines(text) {
-		if trimmed := strings.TrimSpace(line); trimmed == "" || strings.HasPrefix(trimmed, "=== ") {
+		trimmed := strings.TrimSpace(line)
+		if trimmed == "" || strings.HasPrefix(trimmed, "=== ") || strings.HasPrefix(trimmed, "--- ") {
 			continue
 		}
 		fmt.Fprintf(s.out, "      %s\n", strings.TrimRight(line, "\n"))

@@ -12,7 +12,10 @@ import (
 func run(t *testing.T, source string) (*summary, string) {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module m\n\ngo 1.26\n", "p_test.go": "package p\n" + source} {
+	if !strings.HasPrefix(source, "package ") {
+		source = "package p\n" + source
+	}
+	for name, text := range map[string]string{"go.mod": "module m\n\ngo 1.26\n", "p_test.go": source} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -49,6 +52,9 @@ func TestEachOutcomeIsCountedAndShown(t *testing.T) {
 			shown: []string{"FAIL  m TestA", "got 1", "skip  m TestB", "no server", "FAIL  m  3 tests"}},
 		"it does not build": {
 			source: `func f() { undefinedName() }`,
+			close:  "0 passed, 1 failed, 0 skipped", shown: []string{"FAIL  m\n", "undefinedName"}},
+		"its external tests do not build": {
+			source: "package p_test\nfunc f() { undefinedName() }",
 			close:  "0 passed, 1 failed, 0 skipped", shown: []string{"FAIL  m\n", "undefinedName"}},
 		"it ends before its tests do": {
 			source: `import ("fmt"; "os"; "testing")
