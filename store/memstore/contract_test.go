@@ -15,6 +15,12 @@ func TestContract(t *testing.T) {
 	})
 }
 
+func TestContractInRealTime(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, memstore.Options{})
+	storetest.Run(t, storetest.Harness{New: func(testing.TB) store.Store { return s }})
+}
+
 func newStore(t testing.TB, o memstore.Options) *memstore.Store {
 	t.Helper()
 	s, err := memstore.New(o)
@@ -22,4 +28,13 @@ func newStore(t testing.TB, o memstore.Options) *memstore.Store {
 		t.Fatal(err)
 	}
 	return s
+}
+
+func request(id string) store.ClaimRequest {
+	return store.ClaimRequest{
+		Key:     store.Key{Application: "billing", Topic: "orders", Tag: "paid", ID: id},
+		Token:   store.NewToken(),
+		Lease:   leaseTime,
+		Horizon: horizonTime,
+	}
 }

@@ -33,6 +33,7 @@ type record struct {
 	fence   int64   // the last one drawn, 0 if none
 	until   instant // in flight: when the lease ends
 	expires instant // when the record counts as absent
+	queue   *queue  // that holds it
 	place   int     // in the queue
 }
 
@@ -42,13 +43,13 @@ func (r *record) owned(t store.Token) bool {
 	return r != nil && r.state == inFlight && r.token == t
 }
 
-// records finds a record by its key and by its expiry.
+// records finds a record by its key and by its expiry. What has ended is queued
+// apart: there are many such records, and the expiry of a new one is nearly
+// always the last, so that it stays where it is put.
 type records struct {
-	byKey map[store.Key]*record
-	queue queue
+	byKey       map[store.Key]*record
+	open, ended queue
 }
-
-func newRecords() records { return records{byKey: make(map[store.Key]*record)} }
 
 // get returns the live record of a bounded key, or nil.
 func (rs *records) get(k store.Key, now instant) *record {
@@ -59,29 +60,47 @@ func (rs *records) get(k store.Key, now instant) *record {
 	return r
 }
 
-// add makes an empty record for a key without a live one. The caller fills it
-// and sets its expiry.
+// add makes an empty record for a key without a live one. The caller gives it
+// a state and then an expiry.
 func (rs *records) add(k store.Key) *record {
 	if r := rs.byKey[k]; r != nil {
-		*r = record{key: r.key, place: r.place, expires: r.expires}
+		*r = record{key: r.key, queue: r.queue, place: r.place, expires: r.expires}
 		return r
 	}
 	r := &record{key: clone(k)}
 	rs.byKey[r.key] = r
-	heap.Push(&rs.queue, r)
 	return r
 }
 
-// expire sets when r counts as absent.
+// expire sets when r counts as absent. Its state is the new one already.
 func (rs *records) expire(r *record, at instant) {
-	r.expires = at
-	heap.Fix(&rs.queue, r.place)
+	to := &rs.open
+	if r.state == done || r.state == parked {
+		to = &rs.ended
+	}
+	if r.queue == to {
+		r.expires = at
+		heap.Fix(to, r.place)
+		return
+	}
+	if r.queue != nil {
+		heap.Remove(r.queue, r.place)
+	}
+	r.queue, r.expires = to, at
+	heap.Push(to, r)
 }
 
-// sweep removes at most n expired records.
+// sweep removes at most n expired records of each kind.
 func (rs *records) sweep(now instant, n int) {
-	for ; n > 0 && len(rs.queue) > 0 && rs.queue[0].expires <= now; n-- {
-		r := heap.Pop(&rs.queue).(*record)
+	for range n {
+		rs.removeExpired(&rs.open, now)
+		rs.removeExpired(&rs.ended, now)
+	}
+}
+
+func (rs *records) removeExpired(q *queue, now instant) {
+	if len(*q) > 0 && (*q)[0].expires <= now {
+		r := heap.Pop(q).(*record)
 		delete(rs.byKey, r.key)
 	}
 }
@@ -97,7 +116,7 @@ func clone(k store.Key) store.Key {
 	return store.Key{Application: cut(k.Application), Topic: cut(k.Topic), Tag: cut(k.Tag), ID: cut(k.ID)}
 }
 
-// queue is a heap of all records, the next to expire first.
+// queue is a heap of records, the next to expire first.
 type queue []*record
 
 func (q queue) Len() int           { return len(q) }

@@ -23,7 +23,8 @@ const DefaultMaxRecords = 1_000_000
 type Options struct {
 	// MaxRecords is how many records are kept at once; 0 means
 	// DefaultMaxRecords. A record costs about 400 bytes and lives until its
-	// expiry. A full store evicts nothing: it fails claims on new keys with a
+	// expiry; expired ones are removed in small steps by the calls that add
+	// one. A full store evicts nothing: it fails claims on new keys with a
 	// *store.Error of class NotApplied until a record expires. Completions are
 	// never refused.
 	MaxRecords int
@@ -32,9 +33,9 @@ type Options struct {
 // Store is a store in memory. It is safe for concurrent use.
 type Store struct {
 	max   int
-	start time.Time // the origin of every instant below
+	start time.Time // the origin of every instant
 
-	mu      sync.Mutex // guards records
+	mu      sync.Mutex // guards records; sixteen shards were no faster on two processors
 	records records
 }
 
@@ -56,13 +57,13 @@ func New(o Options) (*Store, error) {
 	if o.MaxRecords == 0 {
 		o.MaxRecords = DefaultMaxRecords
 	}
-	return &Store{max: o.MaxRecords, start: time.Now(), records: newRecords()}, nil
+	return &Store{max: o.MaxRecords, start: time.Now(), records: records{byKey: make(map[store.Key]*record)}}, nil
 }
 
 // Instant says that no method ever waits.
 func (s *Store) Instant() {}
 
-// Len is the number of records in memory, expired ones that no call has met yet
+// Len is the number of records in memory, expired ones that are not removed yet
 // included.
 func (s *Store) Len() int {
 	s.mu.Lock()
