@@ -22,10 +22,10 @@ step() {
 
 elapsed() { awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; }
 
-# nothing COMMAND... succeeds if the command prints nothing.
+# nothing COMMAND... succeeds if the command prints nothing, not even an error.
 nothing() {
   local output
-  output=$("$@") || true
+  output=$("$@" 2>&1) || true
   [ -z "$output" ] || { echo "$output"; return 1; }
 }
 
