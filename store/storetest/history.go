@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -51,7 +50,7 @@ func (x *trial) histories(f *Faults) {
 		faults := Faults{Seed: uint64(seed), Lagging: f.Lagging, Before: f.Before, After: f.After, Delay: x.pause()}
 		h := &history{x: x, store: Flaky(x.store, &faults), seed: uint64(seed)}
 		operations := h.record()
-		if x.failed(fmt.Sprintf("history with seed %d", seed), cmp.Or(h.failure(), x.ctx.Err())) {
+		if x.failed(fmt.Sprintf("history with seed %d", seed), h.err) {
 			return
 		}
 		for _, part := range partition(operations) {
@@ -101,32 +100,25 @@ func (h *history) record() []porcupine.Operation {
 	return h.operations
 }
 
-func (h *history) failure() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.err
-}
-
 // do makes one call and writes it down. It reports whether there was an answer.
 func (h *history) do(client int, in call, send func(store.Key) (answer, error)) (answer, bool) {
 	began := h.clock.Add(1)
 	out, err := send(h.keys[in.key])
 	ended := h.clock.Add(1)
 
-	var failed *store.Error
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	switch {
+	case err == nil:
 	case errors.Is(err, store.ErrNotOwner):
 		out.refused = true
-	case errors.As(err, &failed) && failed.Class == store.NotApplied:
+	case errors.Is(err, ErrCutBefore):
 		return out, false
-	case errors.As(err, &failed) && failed.Class == store.Unknown:
+	case errors.Is(err, ErrCutAfter):
 		// It may take effect at any later time. Taking effect after everything
 		// else is the same as never.
 		out, ended = answer{lost: true}, 1<<62
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err != nil && !out.refused && !out.lost && h.err == nil {
+	case h.err == nil:
 		h.err = fmt.Errorf("%v: unexpected error %w", in, err)
 	}
 	h.operations = append(h.operations, porcupine.Operation{

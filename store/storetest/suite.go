@@ -97,7 +97,7 @@ func (c Case) source() string {
 type SkipError struct{ Missing string }
 
 // Error names what is missing.
-func (e *SkipError) Error() string { return "skipped: the harness has no " + e.Missing }
+func (e *SkipError) Error() string { return "not judged: the store or its harness has no " + e.Missing }
 
 // Judge runs the case and returns the first violation, a [*SkipError], or nil.
 // It does not fail t, so that a wrong store can be judged, too.
