@@ -112,6 +112,9 @@ func (x *trial) distinctIDs(ids ...string) {
 
 // distinct wants each key to have a record of its own, and to find it again.
 func (x *trial) distinct(keys ...store.Key) {
+	if x.err != nil {
+		return
+	}
 	tokens := make([]store.Token, len(keys))
 	for i, k := range keys {
 		tokens[i] = store.NewToken()

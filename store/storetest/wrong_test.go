@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -26,31 +27,34 @@ func TestWrongStores(t *testing.T) {
 	for _, w := range wrongStores() {
 		t.Run(w.mistake, func(t *testing.T) {
 			t.Parallel()
-			judgeWrong(t, harness(w.change), w.caught)
+			judgeWrong(t, w.mistake, harness(w.change), w.caught)
 		})
 	}
-	t.Run("does what the Java original does", func(t *testing.T) {
+	const original = "does what the Java original does"
+	t.Run(original, func(t *testing.T) {
 		t.Parallel()
-		judgeWrong(t, storetest.Harness{New: newOriginal, FakeTime: true}, originalCaught)
+		judgeWrong(t, original, storetest.Harness{New: newOriginal, FakeTime: true}, originalCaught)
 	})
 }
 
 // judgeWrong wants exactly the cases of the given names to fail, and prints
 // them with what they saw.
-func judgeWrong(t *testing.T, h storetest.Harness, want []string) {
+func judgeWrong(t *testing.T, mistake string, h storetest.Harness, want []string) {
+	report := "a store that " + mistake + " is caught by"
 	for _, c := range storetest.Cases() {
 		var skip *storetest.SkipError
 		err := c.Judge(t, h)
 		switch expected := slices.Contains(want, c.Name); {
 		case errors.As(err, &skip):
 		case err != nil && expected:
-			t.Logf("caught by %q: %.160v", c.Name, oneLine(err))
+			report += fmt.Sprintf("\n\t%s (%.120s)", c.Name, oneLine(err))
 		case err != nil:
 			t.Errorf("caught by %q, which is not named for it: %v", c.Name, err)
 		case expected:
 			t.Errorf("not caught by %q", c.Name)
 		}
 	}
+	t.Log(report)
 }
 
 func oneLine(err error) string {
