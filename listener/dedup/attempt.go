@@ -106,11 +106,12 @@ func (g *Guard) deadline(ctx context.Context) (context.Context, context.CancelFu
 }
 
 // hold puts r under the schedule and asks the Verifier if the machine wants to.
-func (g *Guard) hold(ctx context.Context, cancel context.CancelCauseFunc, r *run, act action) action {
-	r.cancel = cancel
+// It returns the context of what runs under the claim.
+func (g *Guard) hold(ctx context.Context, r *run, act action) (context.Context, action) {
+	ctx, r.cancel = enter(ctx, r)
 	g.schedule.add(r)
 	if act.kind != actVerify {
-		return act
+		return ctx, act
 	}
 	began := g.now()
 	var finding Finding
@@ -121,7 +122,7 @@ func (g *Guard) hold(ctx context.Context, cancel context.CancelCauseFunc, r *run
 	now := g.now()
 	r.runTime = now - began
 	act, _ = r.step(input{kind: inVerified, now: now, finding: finding, err: err})
-	return act
+	return ctx, act
 }
 
 func (g *Guard) returned(r *run, err error) action {
@@ -135,7 +136,10 @@ func (g *Guard) returned(r *run, err error) action {
 
 // conclude takes r from the schedule, records its end and reports it.
 func (g *Guard) conclude(ctx context.Context, r *run, act action) Result {
-	g.schedule.remove(r)
+	if r.cancel != nil { // it was held
+		g.schedule.remove(r)
+		r.cancel(nil)
+	}
 	g.settle(ctx, r, act)
 	return g.report(ctx, &r.attempt)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
@@ -123,55 +122,12 @@ func (g *Guard) Deliver(ctx context.Context, d Delivery, fn func(context.Context
 	}
 	r := &run{attempt: a}
 	if act.kind == actRun || act.kind == actVerify {
-		rctx, cancel := enter(ctx, r)
-		defer cancel(nil)
-		if act = g.hold(rctx, cancel, r, act); act.kind == actRun {
+		var rctx context.Context
+		if rctx, act = g.hold(ctx, r, act); act.kind == actRun {
 			act = g.returned(r, call(rctx, fn))
 		}
 	}
 	return g.conclude(ctx, r, act)
-}
-
-// DeliverTogether claims every delivery of a batch, runs fn once for those that
-// are acquired and records its one answer for each of them. acquired are their
-// indices in ds, in order; fn is not called without any. The context is
-// cancelled as soon as one of the claims is lost. The results are in the order
-// of ds, whose keys should be distinct: of two equal ones the second is busy.
-func (g *Guard) DeliverTogether(
-	ctx context.Context, ds []Delivery, fn func(ctx context.Context, acquired []int) error,
-) []Result {
-	results, runs := make([]Result, len(ds)), make([]*run, len(ds))
-	rctx, cancel := enter(ctx)
-	defer cancel(nil)
-	inParallel(len(ds), func(i int) {
-		var a attempt
-		act := g.claim(ctx, ds[i], &a)
-		r := &run{attempt: a}
-		if act.kind == actRun || act.kind == actVerify {
-			act = g.hold(rctx, cancel, r, act)
-		}
-		if act.kind == actRun {
-			runs[i] = r
-			return
-		}
-		results[i] = g.conclude(ctx, r, act)
-	})
-	var acquired []int
-	for i, r := range runs {
-		if r != nil {
-			acquired = append(acquired, i)
-			rctx.runs = append(rctx.runs, r)
-		}
-	}
-	if len(acquired) == 0 {
-		return results
-	}
-	err := call(rctx, func(ctx context.Context) error { return fn(ctx, acquired) })
-	inParallel(len(acquired), func(n int) {
-		i := acquired[n]
-		results[i] = g.conclude(ctx, runs[i], g.returned(runs[i], err))
-	})
-	return results
 }
 
 // Report tells the observer and the log of a delivery that an adapter ended by
@@ -180,19 +136,6 @@ func (g *Guard) Report(ctx context.Context, d Delivery, r Result) Result {
 	a := attempt{key: d.Key, redelivered: d.Redelivered, fallback: d.Fallback}
 	a.machine.result = r
 	return g.report(ctx, &a)
-}
-
-// maxParallel bounds the calls to the store that one batch has on its way.
-const maxParallel = 32
-
-func inParallel(n int, do func(i int)) {
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, maxParallel)
-	for i := range n {
-		slots <- struct{}{}
-		wg.Go(func() { do(i); <-slots })
-	}
-	wg.Wait()
 }
 
 // Stats are gauges of a guard.

@@ -38,7 +38,7 @@ func newBench(t *testing.T, wrap func(store.Store) store.Store) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{store: mem, events: make(chan dedup.Event, 1000)}
+	b := &bench{store: mem, events: make(chan dedup.Event, 5000)}
 	var s store.Store = mem
 	if wrap != nil {
 		s = wrap(mem)

@@ -21,14 +21,14 @@ type machine struct {
 	tries   int           // repeats of the call that is on its way
 	giveUp  time.Duration // when to stop repeating it
 
-	unsure    bool          // a claim may be in the store although no reply said so
-	lost      bool          // the store said that the claim is not ours
-	renewing  bool          // a renewal is on its way
-	renewAt   time.Duration // when the next one is due
-	cancelled bool          // the callback's context was cancelled
-	cancelAt  time.Duration // when
-	orphaned  bool          // the callback goes on although its grace is over
-	ran       bool          // what a release has to say
+	unsure   bool          // a claim may be in the store although no reply said so
+	lost     bool          // the store said that the claim is not ours
+	renewing bool          // a renewal is on its way
+	renewAt  time.Duration // when the next one is due
+	cause    error         // why the callback's context was cancelled; nil while it is not
+	cancelAt time.Duration // when
+	orphaned bool          // the callback goes on although its grace is over
+	ran      bool          // what a release has to say
 
 	result Result
 }
@@ -65,6 +65,7 @@ const (
 	inClaimed            // the answer to a claim: sent, verdict or err
 	inAborted            // the caller's context ended before the claim was answered: err
 	inVerified           // the answer of the Verifier: finding or err
+	inBegin              // the rest of the batch is claimed, its callback can run
 	inReturned           // the callback returned: err
 	inTick               // time has passed
 	inRenewed            // the answer to a renewal: sent, err
@@ -119,6 +120,8 @@ func (m *machine) step(in input) action {
 		return m.refuse(in.err)
 	case inVerified:
 		return m.verified(in)
+	case inBegin:
+		return m.begin(in.now)
 	case inReturned:
 		return m.returned(in)
 	case inTick:

@@ -42,12 +42,9 @@ func (s *schedule) add(r *run) {
 	s.arm()
 }
 
-// remove forgets r, if it was added. Afterwards its machine is not stepped by
-// the schedule any more, apart from one renewal that may be on its way.
+// remove forgets r. Afterwards its machine is not stepped by the schedule any
+// more, apart from one tick or renewal that may be on its way.
 func (s *schedule) remove(r *run) {
-	if r.cancel == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	heap.Remove(&s.queue, r.slot)

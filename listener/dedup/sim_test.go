@@ -39,6 +39,7 @@ type simDelivery struct {
 	token      int
 	machine    machine
 	dead       bool // its process crashed
+	begun      bool // its batch is complete, if it is in one
 	inCallback bool
 	stubborn   bool // ignores cancellation
 	cancelled  bool
@@ -182,6 +183,9 @@ func (s *sim) perform(d *simDelivery, a action) {
 		s.call(d, 0, inRenewed, func(in *input) { in.err = s.renew(d) })
 		s.tickLater(d)
 	case actRun:
+		if s.beginLater(d) {
+			return
+		}
 		s.run(d)
 	case actCancel:
 		d.cancelled = true
@@ -232,6 +236,17 @@ func (s *sim) call(d *simDelivery, wait time.Duration, kind inputKind, apply fun
 			})
 		}
 	})
+}
+
+// beginLater lets some deliveries wait for the rest of a batch first.
+func (s *sim) beginLater(d *simDelivery) bool {
+	waits := !d.begun && s.faults && s.chance(30)
+	d.begun = true
+	if waits {
+		s.feed(d, s.upTo(10*time.Second), input{kind: inBegin})
+		s.tickLater(d)
+	}
+	return waits
 }
 
 func (s *sim) run(d *simDelivery) {
@@ -288,6 +303,9 @@ func (s *sim) check(d *simDelivery, a action) {
 	}
 	if d.told != store.Claimed {
 		s.t.Errorf("ran although the last claim was answered %v", d.told)
+	}
+	if held := s.now - d.machine.held; held > simPolicy.Lease*2/3 {
+		s.t.Errorf("ran %v after its claim was sent, with less than a third of the lease", held)
 	}
 	for other := range d.key.live {
 		expired := s.now >= other.machine.held+simPolicy.Lease

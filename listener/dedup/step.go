@@ -87,17 +87,25 @@ func (m *machine) verified(in input) action {
 		return m.complete(in.now)
 	case in.finding != NotHappened:
 		return m.giveBack(in.now, ErrUnverified)
-	case m.lost || m.cancelled:
-		return m.giveBack(in.now, ErrLeaseLost)
-	case !m.fresh(in.now) && m.renewable():
-		return m.giveBack(in.now, errTooLate)
+	}
+	return m.begin(in.now)
+}
+
+// begin is the pre-start check of a claim that has been held for a while: by a
+// Verifier, or until the rest of its batch was claimed.
+func (m *machine) begin(now time.Duration) action {
+	switch {
+	case m.cause != nil:
+		return m.giveBack(now, m.cause)
+	case !m.result.Unprotected && !m.fresh(now):
+		return m.giveBack(now, errTooLate)
 	}
 	m.phase = running
 	return action{kind: actRun}
 }
 
 func (m *machine) returned(in input) action {
-	m.result.Cancelled = m.cancelled
+	m.result.Cancelled = m.cause != nil
 	if in.err == nil {
 		m.result.Outcome = Ran
 		return m.complete(in.now)
@@ -119,12 +127,12 @@ func (m *machine) tick(now time.Duration) action {
 	switch {
 	case !m.occupied() || m.orphaned:
 		return action{}
-	case m.cancelled && now >= m.cancelAt+m.policy.Lease:
+	case m.cause != nil && now >= m.cancelAt+m.policy.Lease:
 		m.orphaned = true
 		return action{kind: actOrphan}
-	case !m.cancelled && now >= m.granted+m.policy.MaxConsume:
+	case m.cause == nil && now >= m.granted+m.policy.MaxConsume:
 		return m.cancel(now, ErrMaxConsume)
-	case !m.cancelled && !m.result.Unprotected && now >= m.held+m.policy.Lease:
+	case m.cause == nil && !m.result.Unprotected && now >= m.held+m.policy.Lease:
 		if m.renewable() {
 			return m.cancel(now, ErrLeaseLost)
 		}
@@ -143,7 +151,7 @@ func (m *machine) wake() time.Duration {
 	}
 	at := m.granted + m.policy.MaxConsume
 	switch {
-	case m.cancelled:
+	case m.cause != nil:
 		at = m.cancelAt + m.policy.Lease
 	case !m.result.Unprotected:
 		at = min(at, m.held+m.policy.Lease)
@@ -168,7 +176,7 @@ func (m *machine) renewed(in input) action {
 		m.renewAt = in.sent + m.policy.Lease/3
 	case errors.Is(in.err, store.ErrNotOwner):
 		m.lost = true
-		if !m.cancelled {
+		if m.cause == nil {
 			return m.cancel(in.now, ErrLeaseLost)
 		}
 	default:
@@ -178,7 +186,7 @@ func (m *machine) renewed(in input) action {
 }
 
 func (m *machine) cancel(now time.Duration, cause error) action {
-	m.cancelled, m.cancelAt = true, now
+	m.cause, m.cancelAt = cause, now
 	return action{kind: actCancel, cause: cause}
 }
 
@@ -218,7 +226,7 @@ func (m *machine) complete(now time.Duration) action {
 
 // giveBack releases a claim under which nothing ran.
 func (m *machine) giveBack(now time.Duration, err error) action {
-	m.result.Outcome, m.result.Err = Deferred, err
+	m.result.Outcome, m.result.Err, m.result.Unprotected = Deferred, err, false
 	if m.lost {
 		return m.finish()
 	}
