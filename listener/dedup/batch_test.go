@@ -173,7 +173,7 @@ func TestABatchInAnOutageRunsUnprotected(t *testing.T) {
 
 func TestAHugeBatchRunsOnceUnderAsManyLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := &slowRenewals{}
+		slow := &slowRenewals{delay: 100 * time.Millisecond}
 		b := newBench(t, func(s store.Store) store.Store { slow.Store = s.(*memstore.Store); return slow })
 		ds := make([]dedup.Delivery, 1024)
 		for i := range ds {
@@ -195,9 +195,10 @@ func TestAHugeBatchRunsOnceUnderAsManyLeases(t *testing.T) {
 	})
 }
 
-// slowRenewals take a tenth of a second each.
+// slowRenewals takes its time for each call.
 type slowRenewals struct {
 	*memstore.Store
+	delay time.Duration
 	calls atomic.Int32
 }
 
@@ -205,7 +206,7 @@ func (s *slowRenewals) Renew(ctx context.Context, claims []store.Claim) []error 
 	s.calls.Add(1)
 	select {
 	case <-ctx.Done():
-	case <-time.After(100 * time.Millisecond):
+	case <-time.After(s.delay):
 	}
 	return s.Store.Renew(ctx, claims)
 }

@@ -20,7 +20,8 @@ type Event struct {
 
 // Observer is told of every delivery, once, after its record was settled and
 // before the caller learns of it. Observe must be safe for concurrent use and
-// must not block: it runs on the path of every message.
+// must not block: it runs on the path of every message. Its panics are logged
+// and change no outcome.
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 )
 
 // report tells the observer and the log, and returns the result.
@@ -13,12 +14,34 @@ func (g *Guard) report(ctx context.Context, a *attempt) Result {
 		ClaimTime: a.claimTime, RunTime: a.runTime, SettleTime: a.settleTime,
 	}
 	if g.options.Observer != nil {
-		g.options.Observer.Observe(ctx, e)
+		g.observe(ctx, e)
 	}
-	if level := e.level(); g.options.Logger.Enabled(ctx, level) {
-		g.log(ctx, level, e)
-	}
+	g.log(ctx, e.level(), e.line)
 	return e.Result
+}
+
+// observe keeps a panic of the observer from the delivery, whose end is settled.
+func (g *Guard) observe(ctx context.Context, e Event) {
+	defer func() {
+		if v := recover(); v != nil {
+			g.log(ctx, slog.LevelError, func() (string, []slog.Attr) {
+				return "dedup: observer panicked", []slog.Attr{
+					slog.Any("panic", v), slog.String("stack", string(debug.Stack())),
+				}
+			})
+		}
+	}()
+	g.options.Observer.Observe(ctx, e)
+}
+
+// log keeps a panic of the log handler from the delivery too: nobody is left who
+// could be told of it.
+func (g *Guard) log(ctx context.Context, level slog.Level, line func() (string, []slog.Attr)) {
+	defer func() { _ = recover() }()
+	if g.options.Logger.Enabled(ctx, level) {
+		text, attrs := line()
+		g.options.Logger.LogAttrs(ctx, level, text, attrs...)
+	}
 }
 
 // level is how loud an event is: an error needs somebody's eyes, a warning cost
@@ -34,7 +57,8 @@ func (e *Event) level() slog.Level {
 	return slog.LevelDebug
 }
 
-func (g *Guard) log(ctx context.Context, level slog.Level, e Event) {
+// line is an event as text and attributes.
+func (e *Event) line() (string, []slog.Attr) {
 	attrs := []slog.Attr{
 		slog.String("key", e.Key.String()),
 		slog.String("outcome", e.Outcome.String()),
@@ -61,5 +85,5 @@ func (g *Guard) log(ctx context.Context, level slog.Level, e Event) {
 	if errors.As(e.Err, &p) {
 		attrs = append(attrs, slog.String("stack", string(p.Stack)))
 	}
-	g.options.Logger.LogAttrs(ctx, level, "dedup: delivery "+e.Outcome.String(), attrs...)
+	return "dedup: delivery " + e.Outcome.String(), attrs
 }

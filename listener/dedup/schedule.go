@@ -78,18 +78,19 @@ func (s *schedule) arm() {
 // is called, so that a slow renewal holds up no other.
 func (s *schedule) fire() {
 	now := s.guard.now()
-	var renew []*run
+	renew := map[time.Duration][]*run{} // by the time that the call may take
 	for _, r := range s.due(now) {
 		if s.tick(r, now) {
-			renew = append(renew, r)
+			timeout := min(s.guard.options.CallTimeout, r.machine.policy.Lease/3)
+			renew[timeout] = append(renew[timeout], r)
 		}
 	}
 	s.mu.Lock()
 	s.armed = never
 	s.arm()
 	s.mu.Unlock()
-	if len(renew) > 0 {
-		s.renew(renew)
+	for timeout, runs := range renew {
+		go s.renew(timeout, runs)
 	}
 }
 
@@ -146,11 +147,9 @@ func (s *schedule) reschedule(r *run, wake time.Duration) {
 	s.arm()
 }
 
-func (s *schedule) renew(runs []*run) {
-	timeout := s.guard.options.CallTimeout
+func (s *schedule) renew(timeout time.Duration, runs []*run) {
 	claims := make([]store.Claim, len(runs))
 	for i, r := range runs {
-		timeout = min(timeout, r.machine.policy.Lease/3)
 		claims[i] = store.Claim{Key: r.key, Token: r.token}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -161,7 +160,11 @@ func (s *schedule) renew(runs []*run) {
 	now := s.guard.now()
 	s.join(runs, nil)
 	for i, r := range runs {
-		act, wake := r.step(input{kind: inRenewed, now: now, sent: sent, err: errs[i]})
+		err := errNoVerdict
+		if i < len(errs) {
+			err = errs[i]
+		}
+		act, wake := r.step(input{kind: inRenewed, now: now, sent: sent, err: err})
 		if act.kind == actCancel {
 			r.cancel(act.cause)
 		}
