@@ -21,7 +21,7 @@ type machine struct {
 	tries   int           // repeats of the call that is on its way
 	giveUp  time.Duration // when to stop repeating it
 
-	unsure   bool          // a claim may be in the store although no reply said so
+	unsure   bool          // a claim may be in the store: its reply is missing or was too late
 	lost     bool          // the store said that the claim is not ours
 	renewing bool          // a renewal is on its way
 	renewAt  time.Duration // when the next one is due

@@ -229,6 +229,42 @@ func TestAStoreThatIsAlwaysTooLateDefersAndLeavesTheKeyFree(t *testing.T) {
 	})
 }
 
+func TestALateGrantIsReleasedWhenNothingRunsUnderIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		outage dedup.Outage
+		abort  bool
+	}{
+		"the store goes away": {dedup.OutageRetry, false}, "the caller goes away": {dedup.OutageRetry, true},
+		"it fails unprotected": {dedup.OutageRun, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				slow := &lateReply{delay: 900 * time.Millisecond, times: 1}
+				f := &storetest.Faults{}
+				f.Next(storetest.Claim, storetest.None)
+				down(f, storetest.CutBefore, storetest.Claim)
+				b := newBench(t, func(s store.Store) store.Store {
+					slow.Store = s.(*memstore.Store)
+					return storetest.Flaky(slow, f)
+				})
+				p := dedup.Policy{Lease: time.Second, MaxConsume: time.Hour, Outage: c.outage}
+				if c.abort {
+					time.AfterFunc(800*time.Millisecond, cancel)
+				}
+				r := b.Deliver(ctx, dedup.Delivery{Key: key("1"), Policy: p}, fail)
+				if unprotected := c.outage == dedup.OutageRun; (r.Outcome == dedup.Failed) != unprotected {
+					t.Errorf("got %v, %v; want failed only if it ran unprotected", r.Outcome, r.Err)
+				}
+				if f.Calls(storetest.Release) != 1 || r.Left != 0 {
+					t.Errorf("got %d releases and %v left, want one and nothing", f.Calls(storetest.Release), r.Left)
+				}
+			})
+		})
+	}
+}
+
 func TestEveryDeliveryIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, f := newFlaky(t)

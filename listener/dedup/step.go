@@ -59,10 +59,9 @@ func (m *machine) claimFailed(in input) action {
 // grant is the pre-start check: a claim whose answer took so long that little
 // of the lease is left is sent again before anything runs.
 func (m *machine) grant(in input) action {
-	m.unsure = false
 	m.held, m.granted, m.renewAt = in.sent, in.now, in.sent+m.policy.Lease/3
 	m.result.Attempt = in.verdict.Attempt
-	if !m.fresh(in.now) {
+	if m.unsure = !m.fresh(in.now); m.unsure {
 		if in.now < m.giveUp {
 			return action{kind: actClaim}
 		}
