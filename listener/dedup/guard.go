@@ -52,8 +52,9 @@ func (o Options) validate() error {
 	}{
 		{"CallTimeout", o.CallTimeout}, {"ClaimTimeout", o.ClaimTimeout}, {"SettleTimeout", o.SettleTimeout},
 	} {
-		if f.got < time.Millisecond {
-			errs = append(errs, fmt.Errorf("dedup: Options.%s is %v, want 1ms or more (0 takes the default)", f.name, f.got))
+		if f.got < time.Millisecond || f.got > store.MaxDuration {
+			errs = append(errs, fmt.Errorf("dedup: Options.%s is %v, want 1ms to %v (0 takes the default)",
+				f.name, f.got, store.MaxDuration))
 		}
 	}
 	return errors.Join(errs...)

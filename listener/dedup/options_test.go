@@ -11,6 +11,7 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/memstore"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
 )
 
 func TestNewReportsEveryBadOption(t *testing.T) {
@@ -27,6 +28,38 @@ func TestNewReportsEveryBadOption(t *testing.T) {
 			t.Errorf("got %v, want it to name %s", err, field)
 		}
 	}
+}
+
+func TestNoDurationIsTooLongForTheArithmetic(t *testing.T) {
+	const forever = time.Duration(1<<63 - 1)
+	mem, err := memstore.New(memstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = dedup.New(mem, dedup.Options{CallTimeout: forever, ClaimTimeout: forever, SettleTimeout: forever})
+	for _, field := range []string{"CallTimeout", "ClaimTimeout", "SettleTimeout"} {
+		if err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("got %v, want it to name %s", err, field)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		const most = store.MaxDuration
+		f := &storetest.Faults{}
+		b := newBench(t, func(s store.Store) store.Store { return storetest.Flaky(s, f) })
+		g, err := dedup.New(storetest.Flaky(b.store, f), dedup.Options{
+			CallTimeout: most, ClaimTimeout: most, SettleTimeout: most,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Next(storetest.Claim, storetest.CutAfter)
+		f.Next(storetest.Complete, storetest.CutBefore)
+		d := dedup.Delivery{Key: key("1"), Policy: dedup.Policy{Lease: most, MaxConsume: most, Keep: most, Horizon: most}}
+		r := g.Deliver(t.Context(), d, holdFor(time.Hour))
+		if want(t, r, dedup.Ran, nil); r.Cancelled || r.Unrecorded {
+			t.Errorf("got %+v, want neither cancelled nor unrecorded", r)
+		}
+	})
 }
 
 func TestPolicyNamesEveryBadField(t *testing.T) {
