@@ -156,6 +156,27 @@ func TestASuccessThatCannotBeRecordedIsStillASuccess(t *testing.T) {
 	})
 }
 
+func TestASuccessIsOnlyRecordedByAValidAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer completeAnswer
+		calls  int
+	}{
+		"no completion":       {completeAnswer{}, 2},
+		"not owner":           {completeAnswer{err: store.ErrNotOwner}, 2},
+		"a permanent failure": {completeAnswer{err: &store.Error{Class: store.Permanent, Err: errBoom}}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, func(s store.Store) store.Store { c.answer.Store = s; return &c.answer })
+				r := b.Deliver(t.Context(), dedup.Delivery{Key: key("1"), Policy: short()}, succeed)
+				if r.Outcome != dedup.Ran || !r.Unrecorded || r.Err == nil || c.answer.calls < c.calls {
+					t.Errorf("got %+v after %d calls, want unrecorded after %d or more", r, c.answer.calls, c.calls)
+				}
+			})
+		})
+	}
+}
+
 func TestAFailureWhileTheStoreIsAwayEndsWithTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, f := newFlaky(t)
@@ -302,6 +323,18 @@ type refusing struct {
 func (r *refusing) Claim(context.Context, store.ClaimRequest) (store.Verdict, error) {
 	r.claims++
 	return store.Verdict{}, r.err
+}
+
+// completeAnswer answers every complete with the zero Completion and err.
+type completeAnswer struct {
+	store.Store
+	err   error
+	calls int
+}
+
+func (c *completeAnswer) Complete(context.Context, store.Key, store.Token, time.Duration) (store.Completion, error) {
+	c.calls++
+	return 0, c.err
 }
 
 // silentClaims applies claims and, while on, loses every reply.

@@ -190,12 +190,12 @@ func (m *machine) cancel(now time.Duration, cause error) action {
 }
 
 func (m *machine) settled(in input) action {
+	if m.phase == completing && in.err == nil && in.completion == 0 {
+		in.err = errNoVerdict
+	}
 	switch {
-	case in.err == nil:
+	case in.err == nil, m.phase != completing && errors.Is(in.err, store.ErrNotOwner):
 		m.result.Completion = in.completion
-		m.result.Left = 0
-		return m.finish()
-	case errors.Is(in.err, store.ErrNotOwner):
 		m.result.Left = 0
 		return m.finish()
 	case store.ClassOf(in.err) != store.Permanent:
