@@ -23,24 +23,31 @@ const templatePieces = "{topic}, {tag}, {keys}, {property:NAME}, {json:PATH} or 
 //
 // and, when it holds a brace, a [Template]. Errors say what is allowed.
 func ParseKey(expr string) (KeyFunc, error) {
+	key, err := parseExpr(expr)
+	if err != nil {
+		return nil, fmt.Errorf("listener: key %q: %w", expr, err)
+	}
+	return key, nil
+}
+
+func parseExpr(expr string) (KeyFunc, error) {
 	kind, _, hasArgument := strings.Cut(expr, ":")
-	switch {
+	named := hasArgument && (kind == "property" || kind == "json")
+	switch braces := strings.ContainsAny(expr, "{}"); {
+	case named && braces:
+		return nil, fmt.Errorf("no braces after %s: here; in a template they are around it, as in {%s:NAME}", kind, kind)
+	case named:
+		return parsePiece(expr)
+	case braces:
+		return parseTemplate(expr)
 	case expr == "default":
 		return DefaultKey(), nil
-	case hasArgument && (kind == "property" || kind == "json"):
-		if strings.ContainsAny(expr, "{}") {
-			return nil, fmt.Errorf("listener: key %q: no braces after %s: here; a template puts the whole piece "+
-				"in braces, such as {%s:NAME}", expr, kind, kind)
-		}
-		return parsePiece(expr)
-	case strings.ContainsAny(expr, "{}"):
-		return Template(expr)
 	case expr == "topic" || expr == "tag":
-		return nil, fmt.Errorf("listener: key %q: the same for every message, so all but one would be dropped", expr)
+		return nil, errors.New("it is the same for many messages, and all but one of them would be dropped")
 	}
 	key, err := parsePiece(expr)
 	if err != nil {
-		return nil, fmt.Errorf("listener: key %q: want %s", expr, keyExpressions)
+		return nil, errors.New("want " + keyExpressions)
 	}
 	return key, nil
 }
@@ -50,7 +57,7 @@ func parsePiece(piece string) (KeyFunc, error) {
 	kind, argument, hasArgument := strings.Cut(piece, ":")
 	switch {
 	case hasArgument && (argument == "" || strings.TrimSpace(argument) != argument):
-		return nil, fmt.Errorf("listener: key %q: a name without blanks around it must follow the colon", piece)
+		return nil, fmt.Errorf("%s: must be followed by a name without blanks around it", kind)
 	case hasArgument && kind == "property":
 		return KeyFromProperty(argument), nil
 	case hasArgument && kind == "json":
@@ -66,7 +73,7 @@ func parsePiece(piece string) (KeyFunc, error) {
 	case "message_id":
 		return MessageID(), nil
 	}
-	return nil, fmt.Errorf("listener: key piece {%s}: want %s", piece, templatePieces)
+	return nil, fmt.Errorf("{%s} is no piece: want %s", piece, templatePieces)
 }
 
 // Template builds keys of several pieces, such as {topic}:{json:order.no}. The
@@ -80,11 +87,11 @@ func parsePiece(piece string) (KeyFunc, error) {
 // '%', or a blank. A template without a piece that differs between messages is
 // refused.
 func Template(template string) (KeyFunc, error) {
-	t, err := parseTemplate(template)
+	key, err := parseTemplate(template)
 	if err != nil {
-		return nil, fmt.Errorf("listener: key template %q: %w", template, err)
+		return nil, fmt.Errorf("listener: key %q: %w", template, err)
 	}
-	return t.key, nil
+	return key, nil
 }
 
 // compiled alternates: text[0] piece[0] text[1] piece[1] … text[len(piece)].
@@ -93,7 +100,7 @@ type compiled struct {
 	pieces []KeyFunc
 }
 
-func parseTemplate(template string) (*compiled, error) {
+func parseTemplate(template string) (KeyFunc, error) {
 	t, text, telling := &compiled{}, strings.Builder{}, false
 	for rest := template; rest != ""; {
 		switch {
@@ -122,7 +129,7 @@ func parseTemplate(template string) (*compiled, error) {
 		return nil, errors.New("no piece that tells messages apart: add {keys}, {property:NAME}, {json:PATH} or {message_id}")
 	}
 	t.texts = append(t.texts, text.String())
-	return t, nil
+	return t.key, nil
 }
 
 func (t *compiled) add(text, name string) error {

@@ -50,18 +50,18 @@ func TestParseKeySaysWhatIsAllowed(t *testing.T) {
 		"KEYS":                    "want keys, property:NAME",
 		"msgid":                   "want keys, property:NAME",
 		"uuid:x":                  "want keys, property:NAME",
-		"property:":               "must follow the colon",
-		"json:":                   "must follow the colon",
+		"property:":               "must be followed by a name",
+		"json:":                   "must be followed by a name",
 		"json: order.no":          "without blanks around it",
 		"json:order.{no,id}":      "no braces after json:",
 		"property:{topic}":        "no braces after property:",
-		"topic":                   "the same for every message",
+		"topic":                   "the same for many messages",
 		"{topic}":                 "no piece that tells messages apart",
 		"{topic}:{tag}":           "no piece that tells messages apart",
 		"{{keys}}":                "no piece that tells messages apart",
-		"{topic}:{nme}":           "{nme}: want {topic}, {tag}, {keys}",
-		"{default}:{keys}":        "{default}: want",
-		"{property:}:{keys}":      "must follow the colon",
+		"{topic}:{nme}":           "{nme} is no piece: want {topic}, {tag}, {keys}",
+		"{default}:{keys}":        "{default} is no piece",
+		"{property:}:{keys}":      "must be followed by a name",
 		"{topic}{keys}":           "need a separator",
 		"{topic}and{keys}":        "need a separator",
 		"{topic}%{keys}":          "need a separator",
@@ -147,7 +147,7 @@ func ExampleParseKey() {
 	_, err = listener.ParseKey("order.no")
 	fmt.Println(strings.Replace(err.Error(), ": want ", ":\nwant ", 1))
 	// Output:
-	// listener: key template "{topic}{keys}": two pieces need a separator before {keys}, such as a colon
+	// listener: key "{topic}{keys}": two pieces need a separator before {keys}, such as a colon
 	// listener: key "order.no":
 	// want keys, property:NAME, json:PATH, message_id, default, or a template such as {topic}:{json:order.no}
 }

@@ -1,0 +1,186 @@
+package config
+
+import (
+	"slices"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+)
+
+// Config is a whole configuration. Make it with [Load], or from [Default] and
+// by hand; only [Config.Validate] knows whether it is usable. Printing, encoding
+// and logging it never shows a secret.
+type Config struct {
+	Application  string        `yaml:"application"`   // first part of every key
+	RocketMQ     RocketMQ      `yaml:"rocketmq"`      // the consumer
+	Store        Store         `yaml:"store"`         // where records are kept
+	Defaults     Policy        `yaml:"defaults"`      // what topics do not say themselves
+	Topics       []Topic       `yaml:"topics"`        // what is consumed
+	DrainTimeout time.Duration `yaml:"drain_timeout"` // how long a stop waits for running callbacks
+	Log          Log           `yaml:"log"`
+
+	found Problems // warnings that only loading could see
+}
+
+// RocketMQ is how to consume.
+type RocketMQ struct {
+	NameServers   []string `yaml:"name_servers"`
+	BrokerAddrs   []string `yaml:"broker_addrs"` // masters, for the retry topic; empty: found through the name servers
+	Group         string   `yaml:"group"`
+	Namespace     string   `yaml:"namespace"`
+	InstanceName  string   `yaml:"instance_name"` // empty: one that nobody else has
+	AccessKey     string   `yaml:"access_key"`
+	SecretKey     Secret   `yaml:"secret_key"`
+	SecretKeyFile string   `yaml:"secret_key_file"`
+	TLS           bool     `yaml:"tls"` // encrypts; the client does not verify the server
+
+	MessageModel               string        `yaml:"message_model"` // clustering
+	ConsumeFrom                string        `yaml:"consume_from"`  // first or last, for a new group
+	ConsumeMessageBatchMaxSize int           `yaml:"consume_message_batch_max_size"`
+	PullBatchSize              int           `yaml:"pull_batch_size"`
+	ConsumeGoroutines          int           `yaml:"consume_goroutines"` // per topic
+	ConsumeTimeout             time.Duration `yaml:"consume_timeout"`
+	MaxReconsumeTimes          int           `yaml:"max_reconsume_times"`
+
+	DelayLevels []time.Duration `yaml:"delay_levels"` // messageDelayLevel of the broker
+}
+
+// Store is where records are kept.
+type Store struct {
+	Type  string `yaml:"type"` // redis or memory
+	Redis Redis  `yaml:"redis"`
+}
+
+// Redis is how to reach Redis: one server, a cluster, or a master found through
+// sentinels.
+type Redis struct {
+	Addrs         []string      `yaml:"addrs"` // the server's, the cluster's or the sentinels'
+	Username      string        `yaml:"username"`
+	Password      Secret        `yaml:"password"`
+	PasswordFile  string        `yaml:"password_file"`
+	DB            int           `yaml:"db"`
+	Cluster       bool          `yaml:"cluster"`
+	Sentinel      Sentinel      `yaml:"sentinel"`
+	TLS           TLS           `yaml:"tls"`
+	PoolSize      int           `yaml:"pool_size"` // 0: the client's default
+	DialTimeout   time.Duration `yaml:"dial_timeout"`
+	ReadTimeout   time.Duration `yaml:"read_timeout"`
+	WriteTimeout  time.Duration `yaml:"write_timeout"`
+	Prefix        string        `yaml:"prefix"`         // begins the name of every record
+	AllowEviction bool          `yaml:"allow_eviction"` // accept a server that may drop records
+}
+
+// Sentinel is how to ask sentinels for the master. It is in use when MasterName
+// is set.
+type Sentinel struct {
+	MasterName   string `yaml:"master_name"`
+	Username     string `yaml:"username"`
+	Password     Secret `yaml:"password"`
+	PasswordFile string `yaml:"password_file"`
+}
+
+// Policy says how messages are treated. A zero field is taken from
+// [Config].Defaults, and there it means the default of package dedup.
+type Policy struct {
+	Lease       time.Duration `yaml:"lease"`
+	MaxConsume  time.Duration `yaml:"max_consume"`
+	Keep        time.Duration `yaml:"keep"`
+	Horizon     time.Duration `yaml:"horizon"`
+	MaxAttempts int           `yaml:"max_attempts"` // NoLimit in a topic: whatever the defaults say
+	Outage      string        `yaml:"outage"`       // retry or run
+}
+
+// NoLimit as MaxAttempts of a topic lifts the limit of the defaults. In a file
+// it is written 0.
+const NoLimit = -1
+
+// Topic is one subscription.
+type Topic struct {
+	Name   string `yaml:"name"`
+	Tags   string `yaml:"tags"` // "A || B"; empty: all
+	Key    string `yaml:"key"`  // see listener.ParseKey; empty: default
+	Policy `yaml:",inline"`
+}
+
+// Log is how to log.
+type Log struct {
+	Level  string `yaml:"level"`  // debug, info, warn or error
+	Format string `yaml:"format"` // text or json
+}
+
+// Default returns a configuration with every default filled in. What has none
+// is still missing: the name servers, the group, the application, the topics,
+// the address of Redis.
+func Default() Config {
+	return Config{
+		RocketMQ: RocketMQ{
+			MessageModel:               "clustering",
+			ConsumeFrom:                "last",
+			ConsumeMessageBatchMaxSize: listener.DefaultBatchSize,
+			PullBatchSize:              32,
+			ConsumeGoroutines:          20,
+			ConsumeTimeout:             listener.DefaultConsumeTimeout,
+			MaxReconsumeTimes:          listener.DefaultMaxReconsumeTimes,
+			DelayLevels:                listener.DefaultDelayLevels(),
+		},
+		Store: Store{
+			Type: "redis",
+			Redis: Redis{
+				DialTimeout:  5 * time.Second,
+				ReadTimeout:  time.Second,
+				WriteTimeout: time.Second,
+				Prefix:       "dedup:",
+			},
+		},
+		DrainTimeout: 30 * time.Second,
+		Log:          Log{Level: "info", Format: "text"},
+	}
+}
+
+// PolicyOf is the policy in effect for t: its own settings, then the Defaults,
+// then those of package dedup.
+func (c Config) PolicyOf(t Topic) dedup.Policy {
+	own, base := t.dedup(), c.Defaults.dedup()
+	if t.MaxAttempts == NoLimit {
+		base.MaxAttempts = 0
+	}
+	return own.Over(base).WithDefaults()
+}
+
+var outages = []dedup.Outage{dedup.OutageRetry, dedup.OutageRun}
+
+func (p Policy) dedup() dedup.Policy {
+	out := dedup.Policy{
+		Lease: p.Lease, MaxConsume: p.MaxConsume, Keep: p.Keep, Horizon: p.Horizon,
+		MaxAttempts: max(p.MaxAttempts, 0),
+	}
+	for _, o := range outages {
+		if o.String() == p.Outage {
+			out.Outage = o
+		}
+	}
+	return out
+}
+
+// written is p as a file would say it.
+func written(p dedup.Policy) Policy {
+	return Policy{p.Lease, p.MaxConsume, p.Keep, p.Horizon, p.MaxAttempts, p.Outage.String()}
+}
+
+// String is the configuration in effect as YAML: with every default, and without
+// its secrets.
+func (c Config) String() string {
+	topics := slices.Clone(c.Topics)
+	for i, t := range topics {
+		topics[i].Policy = written(c.PolicyOf(t))
+	}
+	c.Topics, c.Defaults = topics, written(c.PolicyOf(Topic{}))
+	text, err := yaml.Marshal(c)
+	if err != nil {
+		return "config: " + err.Error()
+	}
+	return string(text)
+}
