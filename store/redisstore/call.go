@@ -1,0 +1,178 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
+
+// call is one script on one record, and what came of it.
+type call struct {
+	op     string
+	script *script
+	name   string
+	args   []any
+	place  int // of the answer in the caller's list
+
+	answer  []int64
+	err     error
+	plain   bool // the last try was made without script flags
+	applied bool // perhaps: a try failed in a way that leaves this open
+}
+
+// run makes one call.
+func (s *Store) run(ctx context.Context, op string, script *script, name string, args ...any) ([]int64, error) {
+	c := &call{op: op, script: script, name: name, args: args}
+	s.do(ctx, []*call{c})
+	return c.result()
+}
+
+// do makes all calls, in one round trip if all goes well. It repeats those that
+// are worth it as often as the client's options say. It does so itself, and
+// keeps go-redis from it, because only then every failed try is seen: when the
+// first one may have been applied, a second that was refused proves nothing.
+func (s *Store) do(ctx context.Context, calls []*call) {
+	if err := ctx.Err(); err != nil {
+		for _, c := range calls {
+			c.err = notSent{err}
+		}
+		return
+	}
+	for try := 0; len(calls) > 0; try++ {
+		s.send(ctx, calls)
+		calls = pick(calls, (*call).again)
+		if len(calls) > 0 && (try == s.limits.retries || !s.pause(ctx, try)) {
+			return
+		}
+	}
+}
+
+// again reports whether to repeat the call, after each try.
+func (c *call) again() bool {
+	if c.err == nil {
+		return false
+	}
+	class, again := classify(c.err)
+	c.applied = c.applied || class == store.Unknown
+	return again
+}
+
+// result is the answer of the script, or the error in the form that the
+// contract asks for.
+func (c *call) result() ([]int64, error) {
+	if c.err == nil && len(c.answer) != c.script.answers {
+		c.err = fmt.Errorf("the script answered %d numbers, want %d", len(c.answer), c.script.answers)
+	}
+	if c.err == nil {
+		return c.answer, nil
+	}
+	class, _ := classify(c.err)
+	if c.applied && class == store.NotApplied {
+		class = store.Unknown
+	}
+	return nil, &store.Error{Driver: "redisstore", Op: c.op, Class: class, Err: redacted(c.err)}
+}
+
+// send makes one try of each call. A server that does not have a script is sent
+// its source, one that cannot read its flags is sent the script without them.
+func (s *Store) send(ctx context.Context, calls []*call) {
+	s.exchange(ctx, calls, "evalsha")
+	if missing := pick(calls, func(c *call) bool { return errorCode(c.err) == "NOSCRIPT" }); len(missing) > 0 {
+		s.exchange(ctx, missing, "eval")
+	}
+	if flagged := pick(calls, (*call).flagged); len(flagged) > 0 {
+		s.noFlags.Store(true)
+		s.send(ctx, flagged)
+	}
+}
+
+// flagged reports whether the server refused the script because of its flags.
+func (c *call) flagged() bool {
+	return c.err != nil && c.script.plain != nil && !c.plain && strings.Contains(c.err.Error(), "compiling script")
+}
+
+// exchange sends the calls in one round trip.
+func (s *Store) exchange(ctx context.Context, calls []*call, verb string) {
+	cmds := make([]once, len(calls))
+	for i, c := range calls {
+		cmds[i] = s.command(ctx, c, verb)
+	}
+	if len(cmds) == 1 {
+		_ = s.client.Process(ctx, cmds[0]) // the command has the error, too
+	} else {
+		pipe := s.client.Pipeline()
+		for _, cmd := range cmds {
+			_ = pipe.Process(ctx, cmd) // only queues
+		}
+		_, _ = pipe.Exec(ctx) // each command has its own error
+	}
+	for i, c := range calls {
+		c.answer, c.err = cmds[i].Result()
+	}
+}
+
+// once is a command that go-redis sends once. It still follows redirections of
+// a cluster, which mean that the command was not run.
+type once struct{ *redis.IntSliceCmd }
+
+// NoRetry is asked by go-redis.
+func (once) NoRetry() bool { return true }
+
+func (s *Store) command(ctx context.Context, c *call, verb string) once {
+	script := c.script
+	if c.plain = s.noFlags.Load(); c.plain && script.plain != nil {
+		script = script.plain
+	}
+	text := script.sha
+	if verb == "eval" {
+		text = script.source
+	}
+	args := make([]any, 0, 4+len(c.args))
+	args = append(append(args, verb, text, 1, c.name), c.args...)
+	cmd := redis.NewIntSliceCmd(ctx, args...)
+	cmd.SetFirstKeyPos(3)
+	return once{cmd}
+}
+
+// pause waits between two tries, longer each time and never in step with other
+// callers. It reports false when ctx ends first.
+func (s *Store) pause(ctx context.Context, try int) bool {
+	d := min(s.limits.minPause<<min(try, 20), s.limits.maxPause)
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d/2 + rand.N(d/2+1))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func pick(calls []*call, want func(*call) bool) []*call {
+	var picked []*call
+	for _, c := range calls {
+		if want(c) {
+			picked = append(picked, c)
+		}
+	}
+	return picked
+}
+
+// redacted removes what a server repeats of a command it does not know: the
+// arguments of AUTH among them.
+func redacted(err error) error {
+	if text, _, found := strings.Cut(err.Error(), "with args beginning with"); found {
+		return errors.New(text + "with args […]")
+	}
+	return err
+}

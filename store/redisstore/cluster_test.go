@@ -1,0 +1,142 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/redisstore"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest/testserver"
+)
+
+// cluster starts two masters with half of the slots each.
+func cluster(t *testing.T) *redis.ClusterClient {
+	t.Helper()
+	ctx := within(t, ample)
+	args := []string{"--cluster-enabled", "yes", "--appendonly", "yes"}
+	nodes := []*testserver.RedisServer{testserver.Redis(t, args...), testserver.Redis(t, args...)}
+	var admins []*redis.Client
+	for i, node := range nodes {
+		admin := connect(t, node.Addr(), nil)
+		admins = append(admins, admin)
+		if err := admin.ClusterAddSlotsRange(ctx, i*8192, i*8192+8191).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := admin.Do(ctx, "cluster", "set-config-epoch", i+1).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host, port, err := net.SplitHostPort(nodes[1].Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := admins[0].ClusterMeet(ctx, host, port).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, admin := range admins {
+		untilReady(t, ctx, admin)
+	}
+	return connectCluster(t, nodes[0].Addr(), nil)
+}
+
+func connectCluster(t *testing.T, addr string, change func(*redis.ClusterOptions)) *redis.ClusterClient {
+	t.Helper()
+	o := &redis.ClusterOptions{Addrs: []string{addr}, ContextTimeoutEnabled: true, ReadTimeout: time.Second}
+	if change != nil {
+		change(o)
+	}
+	client := redis.NewClusterClient(o)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// untilReady waits until the node knows the owner of every slot.
+func untilReady(t *testing.T, ctx context.Context, node *redis.Client) {
+	t.Helper()
+	for {
+		state, err := node.ClusterInfo(ctx).Result()
+		if err != nil {
+			t.Fatalf("waiting for the cluster: %v", err)
+		}
+		if strings.Contains(state, "cluster_state:ok") {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func TestContractOnACluster(t *testing.T) {
+	t.Parallel()
+	client := cluster(t)
+	s := open(t, client)
+	storetest.Run(t, storetest.Harness{New: func(testing.TB) store.Store { return s }, Hooks: hooks(client)})
+
+	t.Run("check sees every master", func(t *testing.T) {
+		findings, err := s.Inspect(within(t, ample))
+		if err != nil || len(findings) != 0 {
+			t.Errorf("inspect: got %v, %v, want nothing", findings, err)
+		}
+		err = client.ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
+			return errors.Join(node.ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err(),
+				node.ConfigSet(ctx, "maxmemory", "1gb").Err())
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		findings, err = s.Inspect(within(t, ample))
+		if err != nil || len(findings) != 2 || findings[0].Server >= findings[1].Server {
+			t.Errorf("inspect: got %v, %v, want one finding for each of two masters", findings, err)
+		}
+	})
+	t.Run("a renewal spans masters", func(t *testing.T) { renewAcross(t, client, s) })
+	t.Run("the recommended rights are enough", func(t *testing.T) {
+		err := client.ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
+			return node.Do(ctx, setUser(recommendedRights+" +cluster|slots +command")...).Err()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := redisstore.New(connectCluster(t, client.Options().Addrs[0], func(o *redis.ClusterOptions) {
+			o.Username, o.Password = "dedup", "password"
+		}), redisstore.Options{AllowEviction: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Check(within(t, ample)); err != nil { // runs every script
+			t.Errorf("check: %v", err)
+		}
+	})
+}
+
+func renewAcross(t *testing.T, client *redis.ClusterClient, s *redisstore.Store) {
+	var renewals []store.Claim
+	slots := map[bool]bool{}
+	for range 20 {
+		c := store.Claim{Key: newKey(), Token: store.NewToken()}
+		claims(t, s, request(c.Key, c.Token), 1)
+		renewals = append(renewals, c)
+		slots[client.ClusterKeySlot(t.Context(), recordName(c.Key)).Val() < 8192] = true
+	}
+	if len(slots) != 2 {
+		t.Fatal("all 20 keys are on one master")
+	}
+	err := client.ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
+		return node.ScriptFlush(ctx).Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	renewals = append(renewals, store.Claim{Key: newKey(), Token: store.NewToken()})
+	for i, err := range s.Renew(within(t, ample), renewals) {
+		if lost := i == 20; lost != errors.Is(err, store.ErrNotOwner) || !lost && err != nil {
+			t.Errorf("renewal %d: got %v", i, err)
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/redisstore"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest/testserver"
+)
+
+// around is a go-redis hook that calls after with the error of every try of a
+// script. The greetings of a new connection pass through hooks, too.
+type around struct{ after func(error) }
+
+func (a around) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (a around) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if strings.HasPrefix(cmd.Name(), "eval") {
+			a.after(err)
+		}
+		return err
+	}
+}
+
+func (a around) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		if strings.HasPrefix(cmds[0].Name(), "eval") {
+			a.after(err)
+		}
+		return err
+	}
+}
+
+// behind returns a Store whose replies p can lose, with a connection that is
+// warm, and the number of tries it has made since.
+func behind(t *testing.T, change func(*redis.Options)) (*testserver.Proxy, *redisstore.Store, *atomic.Int32) {
+	t.Helper()
+	p := testserver.NewProxy(t, shared(t).Options().Addr)
+	client := connect(t, p.Addr(), func(o *redis.Options) {
+		o.ReadTimeout = 300 * time.Millisecond
+		o.PoolSize = 1 // so that the next call uses the connection that is warm
+		o.PipelinePoolSize = -1
+		if change != nil {
+			change(o)
+		}
+	})
+	s := open(t, client)
+	claims(t, s, request(newKey(), store.NewToken()), 1)
+	tries := new(atomic.Int32)
+	client.AddHook(around{func(error) { tries.Add(1) }})
+	return p, s, tries
+}
+
+func TestALostReplyIsRepeatedAndRecognisedByItsToken(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*testserver.Proxy){
+		"swallowed": func(p *testserver.Proxy) { p.SwallowReplies(1) },
+		"cut":       func(p *testserver.Proxy) { p.CutReplies(1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, s, tries := behind(t, nil)
+			ctx, k, a, b := within(t, ample), newKey(), store.NewToken(), store.NewToken()
+
+			lose(p)
+			claims(t, s, request(k, a), 1)
+			lose(p)
+			if errs := s.Renew(ctx, []store.Claim{{Key: k, Token: a}, {Key: newKey(), Token: a}}); errs[0] != nil ||
+				!errors.Is(errs[1], store.ErrNotOwner) {
+				t.Errorf("renew: got %v, want renewed and not owner", errs)
+			}
+			lose(p)
+			if err := s.Release(ctx, k, a, true); err != nil {
+				t.Errorf("release: %v", err)
+			}
+			lose(p)
+			claims(t, s, request(k, b), 2)
+			lose(p)
+			completes(t, s, k, b, store.Completed)
+			if got := tries.Load(); got != 10 {
+				t.Errorf("got %d tries, want 2 for each of 5 calls", got)
+			}
+		})
+	}
+}
+
+func TestALostReplyWithoutRetriesIsUnknown(t *testing.T) {
+	t.Parallel()
+	p, s, tries := behind(t, func(o *redis.Options) { o.MaxRetries = -1 })
+	k, a := newKey(), store.NewToken()
+	p.SwallowReplies(1)
+	v, err := s.Claim(within(t, ample), request(k, a))
+	if v.State != 0 || store.ClassOf(err) != store.Unknown || tries.Load() != 1 {
+		t.Fatalf("claim: got %+v, %v after %d tries, want an unknown outcome after one", v, err, tries.Load())
+	}
+	answers(t, open(t, shared(t)), k, store.Busy) // it had been applied
+	claims(t, s, request(k, a), 1)
+}
+
+func TestARefusalAfterALostReplyIsUnknown(t *testing.T) {
+	t.Parallel()
+	p := testserver.NewProxy(t, shared(t).Options().Addr)
+	client := connect(t, p.Addr(), func(o *redis.Options) { o.DialerRetries = 1 })
+	s := open(t, client)
+	claims(t, s, request(newKey(), store.NewToken()), 1)
+
+	client.AddHook(around{func(error) { p.Refuse(true) }})
+	k := newKey()
+	p.CutReplies(1)
+	_, err := s.Claim(within(t, ample), request(k, store.NewToken()))
+	if got := store.ClassOf(err); got != store.Unknown || !isRefused(err) {
+		t.Errorf("reply lost, then refused: got %v (%v), want an unknown outcome", err, got)
+	}
+	answers(t, open(t, shared(t)), k, store.Busy) // it had been applied
+
+	_, err = s.Claim(within(t, ample), request(newKey(), store.NewToken()))
+	if got := store.ClassOf(err); got != store.NotApplied || !isRefused(err) {
+		t.Errorf("refused from the start: got %v (%v), want not applied", err, got)
+	}
+}
+
+func isRefused(err error) bool {
+	var e *net.OpError
+	return errors.As(err, &e) && e.Op == "dial"
+}
+
+func TestAContextThatHasEndedCostsNoIO(t *testing.T) {
+	t.Parallel()
+	client := connect(t, "127.0.0.1:1", nil)
+	client.AddHook(around{func(error) { t.Error("something was sent") }})
+	s := open(t, client)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	overdue, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	k, a := newKey(), store.NewToken()
+	for _, ctx := range []context.Context{cancelled, overdue} {
+		errs := []error{}
+		_, err := s.Claim(ctx, request(k, a))
+		errs = append(errs, err)
+		_, err = s.Complete(ctx, k, a, time.Hour)
+		errs = append(errs, err, s.Release(ctx, k, a, true), s.Park(ctx, k, a, time.Hour))
+		_, err = s.Fence(ctx, k, a)
+		errs = append(errs, err)
+		errs = append(errs, s.Renew(ctx, []store.Claim{{Key: k, Token: a}, {Key: k, Token: a}})...)
+		for _, err := range errs {
+			if !errors.Is(err, ctx.Err()) || store.ClassOf(err) != store.NotApplied {
+				t.Errorf("got %v (%v), want %v, not applied", err, store.ClassOf(err), ctx.Err())
+			}
+		}
+	}
+}
+
+// A black hole takes what is sent. Calls must end with their deadline whether
+// the connection was there before or not.
+func TestACallIntoABlackHoleEndsWithItsDeadline(t *testing.T) {
+	const deadline, grace = 200 * time.Millisecond, 100 * time.Millisecond
+	p := testserver.NewProxy(t, shared(t).Options().Addr)
+	for name, warm := range map[string]bool{"new connection": false, "warm connection": true} {
+		t.Run(name, func(t *testing.T) {
+			fastest := time.Hour // of three, because the machine may be busy
+			for range 3 {
+				p.Heal()
+				s := open(t, connect(t, p.Addr(), nil))
+				if warm {
+					claims(t, s, request(newKey(), store.NewToken()), 1)
+				}
+				p.BlackHole(true)
+				ctx, cancel := context.WithTimeout(t.Context(), deadline)
+				from := time.Now()
+				_, err := s.Claim(ctx, request(newKey(), store.NewToken()))
+				fastest = min(fastest, time.Since(from))
+				cancel()
+				if store.ClassOf(err) != store.Unknown {
+					t.Errorf("claim: got %v, want an unknown outcome", err)
+				}
+			}
+			if fastest > deadline+grace {
+				t.Errorf("claims took at least %v, want at most %v", fastest, deadline+grace)
+			}
+		})
+	}
+}

@@ -1,0 +1,137 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
+
+// Store keeps the records in Redis. Make one with [New]. It is safe for
+// concurrent use, starts no goroutines and needs no closing; its client does.
+type Store struct {
+	client  redis.UniversalClient
+	options Options
+	limits  limits
+
+	noFlags atomic.Bool // the server knows no script flags; found out by running one
+}
+
+var (
+	_ store.Store   = (*Store)(nil)
+	_ store.Renewer = (*Store)(nil)
+	_ store.Parker  = (*Store)(nil)
+	_ store.Fencer  = (*Store)(nil)
+	_ store.Checker = (*Store)(nil)
+)
+
+// New returns a Store over client, which stays the caller's: to share, to hook
+// and to close. It does no I/O and reports everything that is wrong with client
+// and o at once. Use [Store.Check] to test the server.
+func New(client redis.UniversalClient, o Options) (*Store, error) {
+	o = o.withDefaults()
+	l, err := limitsOf(client)
+	if err == nil {
+		err = l.validate(o.MinLease)
+	}
+	if err := errors.Join(err, o.validate()); err != nil {
+		return nil, fmt.Errorf("redisstore: %w", err)
+	}
+	return &Store{client: client, options: o, limits: l}, nil
+}
+
+// states are the verdicts of lua/claim.lua; its 0 is not one.
+var states = [...]store.State{
+	1: store.Claimed, 2: store.Busy, 3: store.Done, 4: store.Parked, 5: store.Corrupt,
+}
+
+// Claim asks for the right to run r.Key. A record of a foreign type is Corrupt.
+func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.Verdict, error) {
+	if err := r.Validate(); err != nil {
+		return store.Verdict{}, fmt.Errorf("redisstore: claim: %w", err)
+	}
+	answer, err := s.run(ctx, "claim", claimScript, s.name(r.Key),
+		r.Token.String(), r.Lease.Milliseconds(), r.Horizon.Milliseconds(),
+		r.MaxAttempts, r.ParkKeep.Milliseconds())
+	switch {
+	case errorCode(err) == "WRONGTYPE":
+		return store.Verdict{State: store.Corrupt}, nil
+	case err != nil:
+		return store.Verdict{}, err
+	case answer[0] == 0:
+		return store.Verdict{}, store.ErrNotOwner
+	}
+	v := store.Verdict{State: at(states[:], answer[0]), Rearmed: answer[2] == 1}
+	switch v.State {
+	case store.Claimed:
+		v.Attempt = int(answer[1])
+	case store.Busy:
+		v.Left = time.Duration(answer[1]) * time.Millisecond
+	}
+	return v, nil
+}
+
+// completions are the results of lua/complete.lua.
+var completions = [...]store.Completion{
+	1: store.Completed, 2: store.AlreadyDone, 3: store.Late, 4: store.Recreated, 5: store.Repaired,
+}
+
+// Complete records that the effect of k happened. It repairs a string that is
+// no record; a value of a foreign type is left alone and a Permanent error. On
+// Redis 7.0 and later it also succeeds when the server's memory is full.
+func (s *Store) Complete(ctx context.Context, k store.Key, t store.Token,
+	keep time.Duration) (store.Completion, error) {
+	if err := store.ValidateKept(k, t, keep); err != nil {
+		return 0, fmt.Errorf("redisstore: complete: %w", err)
+	}
+	answer, err := s.run(ctx, "complete", completeScript, s.name(k), t.String(), keep.Milliseconds())
+	if err != nil {
+		return 0, err
+	}
+	return at(completions[:], answer[0]), nil
+}
+
+// Release gives the claim back and keeps its record for the claim's horizon.
+func (s *Store) Release(ctx context.Context, k store.Key, t store.Token, ran bool) error {
+	if err := store.ValidateOwned(k, t); err != nil {
+		return fmt.Errorf("redisstore: release: %w", err)
+	}
+	counts := 0
+	if ran {
+		counts = 1
+	}
+	answer, err := s.run(ctx, "release", releaseScript, s.name(k), t.String(), counts)
+	return owned(answer, err)
+}
+
+// at is list[i], or the zero value, which means "deliver again", when a script
+// has answered what it never should.
+func at[T any](list []T, i int64) (value T) {
+	if 0 <= i && i < int64(len(list)) {
+		value = list[i]
+	}
+	return value
+}
+
+// owned turns the answer 0 of a script that acts for the owner into an error.
+func owned(answer []int64, err error) error {
+	if err == nil && answer[0] == 0 {
+		return store.ErrNotOwner
+	}
+	return err
+}
+
+// name is the record's name. The braces make the whole key its hash tag, so
+// that a cluster spreads records evenly whatever the key contains.
+func (s *Store) name(k store.Key) string {
+	b := make([]byte, 0, 128)
+	b = append(b, s.options.Prefix...)
+	b = append(b, '{')
+	b = k.AppendName(b)
+	return string(append(b, '}'))
+}
