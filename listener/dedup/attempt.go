@@ -93,7 +93,7 @@ func (g *Guard) claimOnce(ctx context.Context, a *attempt, after time.Duration) 
 	})
 	return a.machine.step(input{
 		kind: inClaimed, now: g.now(), sent: sent, verdict: v, err: err, jitter: jitter(err),
-		aborted: ctx.Err() != nil,
+		aborted: ctx.Err(),
 	})
 }
 
@@ -108,21 +108,22 @@ func (g *Guard) deadline(ctx context.Context) (context.Context, context.CancelFu
 // hold puts r under the schedule and asks the Verifier if the machine wants to.
 // It returns the context of what runs under the claim.
 func (g *Guard) hold(ctx context.Context, r *run, act action) (context.Context, action) {
-	ctx, r.cancel = enter(ctx, r)
+	rctx, cancel := enter(ctx, r)
+	r.cancel = cancel
 	g.schedule.add(r)
 	if act.kind != actVerify {
-		return ctx, act
+		return rctx, act
 	}
 	began := g.now()
 	var finding Finding
-	err := call(ctx, func(ctx context.Context) (err error) {
+	err := call(rctx, func(ctx context.Context) (err error) {
 		finding, err = r.machine.policy.Verifier(ctx, r.key)
 		return err
 	})
 	now := g.now()
 	r.runTime = now - began
-	act, _ = r.step(input{kind: inVerified, now: now, finding: finding, err: err})
-	return ctx, act
+	act, _ = r.step(input{kind: inVerified, now: now, finding: finding, err: err, aborted: ctx.Err()})
+	return rctx, act
 }
 
 func (g *Guard) returned(r *run, err error) action {

@@ -21,7 +21,7 @@ func (g *Guard) DeliverTogether(
 			results[i] = g.conclude(ctx, m.run, m.act)
 		}
 	})
-	acquired, late := g.begin(members)
+	acquired, late := g.begin(ctx, members)
 	var giving sync.WaitGroup
 	giving.Go(func() {
 		inParallel(len(late), func(n int) {
@@ -59,14 +59,14 @@ func (g *Guard) member(ctx context.Context, d Delivery) member {
 
 // begin asks every claim once more, because those that were granted first have
 // waited for the others: late are the ones that must be given back.
-func (g *Guard) begin(members []member) (acquired, late []int) {
-	now := g.now()
+func (g *Guard) begin(ctx context.Context, members []member) (acquired, late []int) {
+	in := input{kind: inBegin, now: g.now(), aborted: ctx.Err()}
 	for i := range members {
 		m := &members[i]
 		if m.act.kind != actRun {
 			continue
 		}
-		if m.act, _ = m.run.step(input{kind: inBegin, now: now}); m.act.kind == actRun {
+		if m.act, _ = m.run.step(in); m.act.kind == actRun {
 			acquired = append(acquired, i)
 		} else {
 			late = append(late, i)

@@ -108,7 +108,8 @@ type Delivery struct {
 // fn runs in a goroutine of its own, so that its panics and its runtime.Goexit
 // become errors. Its context is that of the caller, cancelled with cause
 // [ErrLeaseLost] or [ErrMaxConsume] when the claim is lost or over; Do waits
-// for fn even then, because only fn knows what it has done.
+// for fn even then, because only fn knows what it has done. fn is not started
+// any more when ctx has ended.
 func (g *Guard) Do(ctx context.Context, k store.Key, p Policy, fn func(context.Context) error) (Outcome, error) {
 	r := g.Deliver(ctx, Delivery{Key: k, Policy: p}, fn)
 	return r.Outcome, r.Err

@@ -77,7 +77,7 @@ type input struct {
 	now        time.Duration
 	sent       time.Duration
 	jitter     float64 // in [0,1), spreads repeats
-	aborted    bool    // the caller's context has ended: no repeat
+	aborted    error   // why the caller's context has ended: nothing is repeated or started; else nil
 	err        error
 	verdict    store.Verdict
 	finding    Finding
@@ -121,7 +121,7 @@ func (m *machine) step(in input) action {
 	case inVerified:
 		return m.verified(in)
 	case inBegin:
-		return m.begin(in.now)
+		return m.begin(in)
 	case inReturned:
 		return m.returned(in)
 	case inTick:

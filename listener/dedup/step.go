@@ -40,7 +40,7 @@ func (m *machine) claimed(in input) action {
 func (m *machine) claimFailed(in input) action {
 	class := store.ClassOf(in.err)
 	m.unsure = m.unsure || class == store.Unknown
-	if in.aborted {
+	if in.aborted != nil {
 		return m.refuse(in.err)
 	}
 	if class != store.Permanent && !errors.Is(in.err, store.ErrNotOwner) {
@@ -56,8 +56,8 @@ func (m *machine) claimFailed(in input) action {
 	return m.refuse(in.err)
 }
 
-// grant is the pre-start check: a claim whose answer took so long that little
-// of the lease is left is sent again before anything runs.
+// grant sends a claim again whose answer took so long that little of the lease
+// is left. Nothing runs under such a claim.
 func (m *machine) grant(in input) action {
 	m.held, m.granted, m.renewAt = in.sent, in.now, in.sent+m.policy.Lease/3
 	m.result.Attempt = in.verdict.Attempt
@@ -67,12 +67,11 @@ func (m *machine) grant(in input) action {
 		}
 		return m.giveBack(in.now, errTooLate)
 	}
-	if in.verdict.Attempt > 1 && m.policy.Verifier != nil {
+	if in.aborted == nil && in.verdict.Attempt > 1 && m.policy.Verifier != nil {
 		m.phase = verifying
 		return action{kind: actVerify}
 	}
-	m.phase = running
-	return action{kind: actRun}
+	return m.begin(in)
 }
 
 func (m *machine) fresh(now time.Duration) bool { return now-m.held <= m.policy.Lease*2/3 }
@@ -87,17 +86,19 @@ func (m *machine) verified(in input) action {
 	case in.finding != NotHappened:
 		return m.giveBack(in.now, ErrUnverified)
 	}
-	return m.begin(in.now)
+	return m.begin(in)
 }
 
-// begin is the pre-start check of a claim that has been held for a while: by a
-// Verifier, or until the rest of its batch was claimed.
-func (m *machine) begin(now time.Duration) action {
+// begin is the pre-start check. It comes again for a claim that has been held
+// for a while: by a Verifier, or until the rest of its batch was claimed.
+func (m *machine) begin(in input) action {
 	switch {
+	case in.aborted != nil:
+		return m.giveBack(in.now, in.aborted)
 	case m.cause != nil:
-		return m.giveBack(now, m.cause)
-	case !m.result.Unprotected && !m.fresh(now):
-		return m.giveBack(now, errTooLate)
+		return m.giveBack(in.now, m.cause)
+	case !m.result.Unprotected && !m.fresh(in.now):
+		return m.giveBack(in.now, errTooLate)
 	}
 	m.phase = running
 	return action{kind: actRun}
