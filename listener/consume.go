@@ -41,7 +41,8 @@ func (it *item) dead() bool {
 }
 
 // consume ends every message of a batch, and the batch. drained tells that a
-// message must not be answered before the consumer has stopped.
+// message was cut off by a drain and must not be answered before the consumer
+// has stopped: the answer would cost it a retry.
 func (l *DedupConcurrentListener) consume(
 	ctx context.Context, msgs []*primitive.MessageExt,
 ) (_ consumer.ConsumeResult, drained bool) {
@@ -51,7 +52,8 @@ func (l *DedupConcurrentListener) consume(
 	for _, it := range items {
 		l.follow(ctx, it)
 	}
-	return l.verdict(ctx, items), drained
+	result := l.verdict(ctx, items)
+	return result, drained || result != consumer.ConsumeSuccess && l.gate.life.Err() != nil
 }
 
 // items finds the key and the callback of every message. A message without
@@ -137,14 +139,15 @@ func (l *DedupConcurrentListener) deliver(ctx context.Context, items []*item) {
 	slots := make(chan struct{}, l.options.Parallel)
 	for _, it := range alone {
 		slots <- struct{}{}
-		wg.Go(func() { it.result = l.deliverOne(ctx, it); <-slots })
+		wg.Go(func() {
+			defer func() { <-slots }()
+			it.result = l.deliverOne(ctx, it)
+		})
 	}
 }
 
 func (l *DedupConcurrentListener) deliverOne(ctx context.Context, it *item) dedup.Result {
 	return l.guard.Deliver(ctx, it.delivery, func(ctx context.Context) error {
-		ctx, done := l.gate.attach(ctx)
-		defer done()
 		return it.route.runOne(ctx, it.msg)
 	})
 }
@@ -155,8 +158,6 @@ func (l *DedupConcurrentListener) deliverAll(ctx context.Context, r *route, grou
 		deliveries[i] = it.delivery
 	}
 	results := l.guard.DeliverTogether(ctx, deliveries, func(ctx context.Context, acquired []int) error {
-		ctx, done := l.gate.attach(ctx)
-		defer done()
 		msgs := make([]*primitive.MessageExt, len(acquired))
 		for i, n := range acquired {
 			msgs[i] = group[n].msg
@@ -191,4 +192,5 @@ func (l *DedupConcurrentListener) follow(ctx context.Context, it *item) {
 		r.Err = lead.Err
 	}
 	it.result = l.guard.Report(ctx, it.delivery, r)
+	it.moved = it.leader.moved // what was published has the same key
 }

@@ -23,12 +23,17 @@ type Stopper interface{ Shutdown() error }
 //
 // When ctx ends first the contexts of the callbacks still running are cancelled
 // with cause [ErrDraining], c is stopped all the same, and the error tells how
-// many were left: their messages are delivered again after their lease. The
-// listener cannot be used again. Further calls return an error.
+// many were left: their messages are delivered again after their lease, without
+// the loss of a retry. The listener cannot be used again. Further calls return
+// an error.
 func (l *DedupConcurrentListener) Shutdown(ctx context.Context, c Stopper) error {
+	if c == nil {
+		return errors.New("listener: shutdown: the consumer is nil")
+	}
 	if !l.gate.close() {
 		return errors.New("listener: shutdown was called before")
 	}
+	defer close(l.gate.over)
 	var left error
 	select {
 	case <-l.gate.idle:
@@ -38,7 +43,6 @@ func (l *DedupConcurrentListener) Shutdown(ctx context.Context, c Stopper) error
 	}
 	time.Sleep(offsetPause)
 	err := c.Shutdown()
-	close(l.gate.over)
 	if err != nil {
 		err = fmt.Errorf("listener: shutdown of the consumer: %w", err)
 	}

@@ -71,14 +71,42 @@ func (g *gate) close() bool {
 	return true
 }
 
+// closes reports whether close was called.
+func (g *gate) closes() bool {
+	select {
+	case <-g.closing:
+		return true
+	default:
+		return false
+	}
+}
+
 func (g *gate) running() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.inside
 }
 
+// lifetime is a context that ends with a gate's life and has the values of
+// another one.
+type lifetime struct {
+	context.Context
+	values context.Context
+}
+
+// Value asks the life first, which knows how to end its children cheaply.
+func (c lifetime) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.values.Value(key)
+}
+
 // attach returns ctx, ended also by the end of the gate's life.
 func (g *gate) attach(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Done() == nil { // the client's own contexts never end
+		return lifetime{g.life, ctx}, func() {}
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(g.life, func() { cancel(context.Cause(g.life)) })
 	return ctx, func() { stop(); cancel(nil) }

@@ -164,5 +164,7 @@ func (l *DedupConcurrentListener) inside(
 	ctx context.Context, msgs []*primitive.MessageExt,
 ) (result consumer.ConsumeResult, drained bool) {
 	defer l.gate.leave()
+	ctx, done := l.gate.attach(ctx)
+	defer done()
 	return l.consume(ctx, msgs)
 }
