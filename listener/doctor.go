@@ -5,14 +5,23 @@ import (
 	"time"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 )
 
 // Warnings are the settings that work but fit badly together, one sentence with
 // its remedy each. [NewDedupConcurrentListener] logs them.
 func (o Options) Warnings() []string {
 	o = o.withDefaults("")
+	if len(o.DelayLevels) == 0 {
+		return nil // does not work at all
+	}
 	budget := levels(o.DelayLevels).budget(o.MaxReconsumeTimes)
 	warnings := o.policyWarnings("all other topics", o.Policy, budget)
+	if o.Producer == nil && o.LastWait >= o.ConsumeTimeout {
+		warnings = append(warnings, fmt.Sprintf("a message may wait %v on its last delivery, but after ConsumeTimeout (%v) "+
+			"the client sends it back, which buries it: shorten LastWait, raise ConsumeTimeout or give a Producer",
+			o.LastWait, o.ConsumeTimeout))
+	}
 	for _, t := range o.Topics {
 		warnings = append(warnings, o.policyWarnings("topic "+t.Name, t.Policy.Over(o.Policy), budget)...)
 	}
@@ -26,7 +35,7 @@ func (o Options) policyWarnings(where string, p dedup.Policy, budget time.Durati
 			found = append(found, where+": "+fmt.Sprintf(format, args...))
 		}
 	}
-	longest := o.DelayLevels[levels(o.DelayLevels).covering(1<<62)-1]
+	longest := o.DelayLevels[levels(o.DelayLevels).covering(store.MaxDuration)-1]
 	warn(budget < p.Lease, "a message is retried for %v only, but a crash blocks its key for a lease of %v: "+
 		"shorten the lease or raise MaxReconsumeTimes", budget, p.Lease)
 	warn(p.MaxConsume >= o.ConsumeTimeout, "a callback may take %v, but after ConsumeTimeout (%v) the client sends "+

@@ -114,7 +114,8 @@ func (o Options) validate(group string, s store.Store) error {
 	check(o.LastWait > 0, "Options.LastWait is %v, want more than 0", o.LastWait)
 	check(len(o.DelayLevels) > 0, "Options.DelayLevels is empty, want the broker's messageDelayLevel")
 	for i, d := range o.DelayLevels {
-		check(d > 0, "Options.DelayLevels[%d] is %v, want more than 0", i, d)
+		check(d > 0 && d <= store.MaxDuration, "Options.DelayLevels[%d] is %v, want more than 0, up to %v",
+			i, d, store.MaxDuration)
 	}
 	if err := o.Policy.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("listener: Options.Policy: %w", err))

@@ -49,6 +49,7 @@ func TestWarningsNameWhatFitsBadlyTogether(t *testing.T) {
 	for _, part := range []string{
 		"topic orders: a message is retried for 1h0m0s only, but a crash blocks its key for a lease of 3h0m0s",
 		"all other topics: a callback may take 10m0s, but after ConsumeTimeout (1m0s)",
+		"a message may wait 1m40s on its last delivery, but after ConsumeTimeout (1m0s)",
 		"topic orders: done is remembered for 1s, but a copy may come back for 1h0m0s",
 		"topic orders: attempts are remembered for 3h0m0s, but a retry may come 4h0m0s later",
 	} {
