@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/apache/rocketmq-client-go/v2/primitive"
@@ -23,41 +25,72 @@ const (
 
 // insist keeps messages out of the dead-letter queue that were deferred for no
 // fault of their own on their last delivery: they are published again if there
-// is a producer, and otherwise wait for their keys here, for LastWait in all.
-// drained tells that the wait was ended by a drain.
+// is a producer, and otherwise wait for their keys here, up to LastWait. drained
+// tells that the wait was ended by a drain.
 func (l *DedupConcurrentListener) insist(ctx context.Context, items []*item) (drained bool) {
-	var over context.Context
+	var waiting []*item
 	for _, it := range items {
-		if !l.last(it) || !l.worthWaiting(it) || l.republish(ctx, it) {
-			continue
-		}
-		if over == nil {
-			var cancel context.CancelFunc
-			over, cancel = context.WithTimeout(ctx, l.options.LastWait)
-			defer cancel()
-		}
-		for l.worthWaiting(it) && !drained {
-			drained = l.awaitKey(ctx, it, over)
+		if l.last(it) && l.worthWaiting(it) && !l.republish(ctx, it) {
+			waiting = append(waiting, it)
 		}
 	}
-	return drained
-}
-
-// awaitKey delivers it once more after a while, or gives it up when the time is
-// over.
-func (l *DedupConcurrentListener) awaitKey(ctx context.Context, it *item, over context.Context) (drained bool) {
-	wait := time.NewTimer(max(lateness, min(it.result.Left, lastPoll)))
-	defer wait.Stop()
-	select {
-	case <-l.gate.closing:
-		return true
-	case <-over.Done():
-		it.result.Err = fmt.Errorf("%w: %w", dedup.ErrExhausted, it.result.Err)
-		l.guard.Report(ctx, it.delivery, it.result)
-	case <-wait.C:
-		it.result = l.deliverOne(ctx, it)
+	if len(waiting) == 0 {
+		return false
+	}
+	over, cancel := context.WithTimeout(ctx, l.options.LastWait)
+	defer cancel()
+	for len(waiting) > 0 {
+		switch l.pause(over, waiting) {
+		case errClosing:
+			return true
+		case nil:
+			l.again(ctx, waiting)
+		default:
+			l.exhaust(ctx, waiting)
+		}
+		waiting = slices.DeleteFunc(waiting, func(it *item) bool { return !l.worthWaiting(it) })
 	}
 	return false
+}
+
+var errClosing = errors.New("listener: closing")
+
+// pause waits until one of the keys may be free. Its error tells that there is
+// no more time.
+func (l *DedupConcurrentListener) pause(over context.Context, waiting []*item) error {
+	wait := lastPoll
+	for _, it := range waiting {
+		if errors.Is(it.result.Err, dedup.ErrBusy) {
+			wait = min(wait, max(lateness, it.result.Left))
+		}
+	}
+	next := time.NewTimer(wait)
+	defer next.Stop()
+	select {
+	case <-l.gate.closing:
+	case <-over.Done():
+	case <-next.C:
+	}
+	if l.gate.closes() { // first: a drain may be what has ended the time
+		return errClosing
+	}
+	return over.Err()
+}
+
+// again delivers the messages once more.
+func (l *DedupConcurrentListener) again(ctx context.Context, waiting []*item) {
+	for _, it := range waiting {
+		it.result = dedup.Result{}
+	}
+	l.deliver(ctx, waiting)
+}
+
+// exhaust gives the messages up.
+func (l *DedupConcurrentListener) exhaust(ctx context.Context, waiting []*item) {
+	for _, it := range waiting {
+		it.result.Err = fmt.Errorf("%w: %w", dedup.ErrExhausted, it.result.Err)
+		l.guard.Report(ctx, it.delivery, it.result)
+	}
 }
 
 // last reports whether sending the message back may bury it. The broker does so
@@ -94,12 +127,19 @@ func (l *DedupConcurrentListener) republish(ctx context.Context, it *item) bool 
 	return l.move(ctx, it, m)
 }
 
-// bury publishes a dead message of a batch to the dead-letter queue, because a
-// negative level would bury its siblings too. Without a producer it is deferred
-// until it comes back alone.
-func (l *DedupConcurrentListener) bury(ctx context.Context, it *item) {
-	if l.options.Producer != nil {
-		l.move(ctx, it, l.copyOf(it, deadPrefix))
+// bury publishes the dead messages of a batch to the dead-letter queue, because a
+// negative level would bury their siblings too. It waits until the siblings are
+// finished: as long as one brings the batch back, the dead ones come back with
+// it. Without a producer they are deferred until they come back alone.
+func (l *DedupConcurrentListener) bury(ctx context.Context, items []*item) {
+	alive := func(it *item) bool { return !it.finished() && !it.dead() }
+	if l.options.Producer == nil || slices.ContainsFunc(items, alive) {
+		return
+	}
+	for _, it := range items {
+		if it.dead() {
+			l.move(ctx, it, l.copyOf(it, deadPrefix))
+		}
 	}
 }
 
@@ -116,7 +156,7 @@ func (l *DedupConcurrentListener) move(ctx context.Context, it *item, m *primiti
 // copyOf is the message as the broker itself would send it back: its identity
 // and the user's properties stay, the marks of its last journey do not.
 func (l *DedupConcurrentListener) copyOf(it *item, prefix string) *primitive.Message {
-	m := primitive.NewMessage(prefix+l.group, it.msg.Body)
+	m := primitive.NewMessage(prefix+inNamespace(l.options.Namespace, l.group), it.msg.Body)
 	m.Flag = it.msg.Flag
 	properties := maps.Clone(it.msg.GetProperties())
 	for _, mark := range []string{
@@ -127,7 +167,9 @@ func (l *DedupConcurrentListener) copyOf(it *item, prefix string) *primitive.Mes
 		delete(properties, mark)
 	}
 	m.WithProperties(properties)
-	m.WithProperty(primitive.PropertyRetryTopic, it.msg.Topic)
+	if !strings.HasPrefix(it.msg.Topic, retryPrefix) { // else the client did not restore it
+		m.WithProperty(primitive.PropertyRetryTopic, it.msg.Topic)
+	}
 	if it.msg.GetProperty(primitive.PropertyOriginMessageId) == "" {
 		m.WithProperty(primitive.PropertyOriginMessageId, it.msg.OffsetMsgId)
 	}

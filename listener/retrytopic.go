@@ -50,11 +50,14 @@ func CreateTopic(ctx context.Context, topic string, queues int, nameServers []st
 	return ensureTopic(ctx, o.named(topic), queues, nameServers, o)
 }
 
-func (o TopicOptions) named(resource string) string {
-	if o.Namespace == "" {
+func (o TopicOptions) named(resource string) string { return inNamespace(o.Namespace, resource) }
+
+// inNamespace is the name under which a client of namespace knows a group or topic.
+func inNamespace(namespace, resource string) string {
+	if namespace == "" {
 		return resource
 	}
-	return o.Namespace + "%" + resource
+	return namespace + "%" + resource
 }
 
 func ensureTopic(ctx context.Context, topic string, queues int, nameServers []string, o TopicOptions) error {

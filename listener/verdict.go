@@ -18,16 +18,16 @@ const deadLetter = -1
 // one unfinished message brings all of them back, and the finished ones are
 // skipped then.
 func (l *DedupConcurrentListener) verdict(ctx context.Context, items []*item) consumer.ConsumeResult {
+	if len(items) > 1 {
+		l.bury(ctx, items)
+	}
 	level, unfinished := 0, false
 	for _, it := range items {
-		if len(items) > 1 && it.dead() {
-			l.bury(ctx, it)
-		}
 		if it.finished() {
 			continue
 		}
 		unfinished = true
-		level = max(level, l.level(it))
+		level = levels(l.options.DelayLevels).longer(level, l.level(it))
 	}
 	if !unfinished {
 		return consumer.ConsumeSuccess
