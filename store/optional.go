@@ -21,6 +21,38 @@ type Renewer interface {
 	Renew(ctx context.Context, claims []Claim) []error
 }
 
+// Batcher is a Store that takes many keys in one round trip, or in two.
+type Batcher interface {
+	// ClaimBatch is Claim for each request, and answers in their order. Each has
+	// its own verdict or error; of two requests for one key the second is Busy.
+	ClaimBatch(ctx context.Context, requests []ClaimRequest) []ClaimAnswer
+
+	// SettleBatch is Complete or Release for each settlement, and answers in
+	// their order, each with its own completion or error.
+	SettleBatch(ctx context.Context, settlements []Settlement) []SettleAnswer
+}
+
+// ClaimAnswer is what [Store].Claim returns, for one request of a batch.
+type ClaimAnswer struct {
+	Verdict Verdict
+	Err     error
+}
+
+// Settlement is the end of one claim: a complete when Keep is positive, else a
+// release.
+type Settlement struct {
+	Claim
+	Keep time.Duration // how long done is remembered; 0: release
+	Ran  bool          // for a release: the callback was started
+}
+
+// SettleAnswer is what [Store].Complete or Release returns, for one settlement
+// of a batch. A release has no Completion.
+type SettleAnswer struct {
+	Completion Completion
+	Err        error
+}
+
 // Parker is a Store that can take a key out of circulation for keep.
 type Parker interface {
 	// Park acts for the owner only and returns ErrNotOwner otherwise; a repeat
