@@ -124,6 +124,10 @@ func (o Options) validate(group string, s store.Store) error {
 }
 
 func (o Options) validateTopics() (errs []error) {
+	base := o.Policy
+	if base.Validate() != nil {
+		base = dedup.Policy{} // reported already
+	}
 	seen := map[string]bool{}
 	for i, t := range o.Topics {
 		if t.Name == "" {
@@ -133,7 +137,7 @@ func (o Options) validateTopics() (errs []error) {
 			errs = append(errs, fmt.Errorf("listener: Options.Topics[%d]: topic %q is there twice", i, t.Name))
 		}
 		seen[t.Name] = true
-		if err := t.Policy.Validate(); err != nil {
+		if err := t.Policy.Over(base).Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("listener: Options.Topics[%d] (%s): %w", i, t.Name, err))
 		}
 	}

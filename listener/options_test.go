@@ -38,6 +38,24 @@ func TestEveryBadOptionIsReportedAtOnce(t *testing.T) {
 	}
 }
 
+func TestATopicIsJudgedByWhatItTakesFromTheListener(t *testing.T) {
+	mem := newRig(t, listener.Options{}).store
+	_, err := listener.NewDedupConcurrentListener("g", mem, listener.Options{
+		Policy: dedup.Policy{MaxConsume: time.Minute}, // each is sound alone
+		Topics: []listener.Topic{{Name: "slow", Policy: dedup.Policy{Lease: time.Hour}}},
+	})
+	if err == nil || !strings.Contains(err.Error(), "(slow): store: invalid argument: Policy.MaxConsume (1m0s)") {
+		t.Errorf("got %v, want the contradiction: every message of the topic would be deferred", err)
+	}
+	_, err = listener.NewDedupConcurrentListener("g", mem, listener.Options{
+		Policy: dedup.Policy{MaxConsume: 2 * time.Hour}, Guard: quiet(),
+		Topics: []listener.Topic{{Name: "slow", Policy: dedup.Policy{Lease: time.Hour}}},
+	})
+	if err != nil {
+		t.Errorf("got %v, want a sound listener", err)
+	}
+}
+
 func TestWarningsNameWhatFitsBadlyTogether(t *testing.T) {
 	if got := (listener.Options{}).Warnings(); len(got) != 0 {
 		t.Errorf("defaults: got %v", got)
