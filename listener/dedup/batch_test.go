@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -193,20 +192,4 @@ func TestAHugeBatchRunsOnceUnderAsManyLeases(t *testing.T) {
 			t.Errorf("renewals: got %d calls, want one each second for all", calls)
 		}
 	})
-}
-
-// slowRenewals takes its time for each call.
-type slowRenewals struct {
-	*memstore.Store
-	delay time.Duration
-	calls atomic.Int32
-}
-
-func (s *slowRenewals) Renew(ctx context.Context, claims []store.Claim) []error {
-	s.calls.Add(1)
-	select {
-	case <-ctx.Done():
-	case <-time.After(s.delay):
-	}
-	return s.Store.Renew(ctx, claims)
 }

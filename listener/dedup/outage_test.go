@@ -79,7 +79,7 @@ func TestAClaimThatMayHaveLandedIsReleased(t *testing.T) {
 
 func TestAPermanentErrorIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		broken := &refusing{err: &store.Error{Class: store.Permanent, Err: errBoom}}
+		broken := &answering{err: &store.Error{Class: store.Permanent, Err: errBoom}}
 		b := newBench(t, func(s store.Store) store.Store { broken.Store = s; return broken })
 		r := b.Deliver(t.Context(), dedup.Delivery{Key: key("1"), Policy: short()}, mustNotRun(t))
 		want(t, r, dedup.Deferred, errBoom)
@@ -91,7 +91,7 @@ func TestAPermanentErrorIsNotRepeated(t *testing.T) {
 
 func TestAnAnswerWithoutAVerdictNeverRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		broken := &refusing{} // answers the zero Verdict and no error
+		broken := &answering{} // answers the zero Verdict and no error
 		b := newBench(t, func(s store.Store) store.Store { broken.Store = s; return broken })
 		r := b.Deliver(t.Context(), dedup.Delivery{Key: key("1"), Policy: short()}, mustNotRun(t))
 		if r.Outcome != dedup.Deferred || r.Err == nil {
@@ -125,68 +125,6 @@ func TestOutageRunRunsUnprotectedAndRecordsAfterwards(t *testing.T) {
 			t.Errorf("afterwards: got %v, %v; want done", v.State, err)
 		}
 		want(t, b.Deliver(t.Context(), dedup.Delivery{Key: key("2"), Policy: p}, fail), dedup.Failed, errBoom)
-	})
-}
-
-func TestCompleteIsRepeatedUntilTheStoreIsBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, f := newFlaky(t)
-		f.Next(storetest.Complete, storetest.CutAfter, storetest.CutBefore, storetest.Slow, storetest.CutBefore)
-		r := b.Deliver(t.Context(), dedup.Delivery{Key: key("1"), Policy: short()}, succeed)
-		want(t, r, dedup.Ran, nil)
-		if r.Completion != store.Completed || r.Unrecorded {
-			t.Errorf("got %+v, want completed and recorded", r)
-		}
-	})
-}
-
-func TestASuccessThatCannotBeRecordedIsStillASuccess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, f := newFlaky(t)
-		down(f, storetest.CutBefore, storetest.Complete)
-		began := time.Now()
-		r := b.Deliver(t.Context(), dedup.Delivery{Key: key("1"), Policy: short()}, succeed)
-		want(t, r, dedup.Ran, storetest.ErrCutBefore)
-		if !r.Unrecorded {
-			t.Errorf("got %+v, want unrecorded", r)
-		}
-		if took := time.Since(began); took > dedup.DefaultSettleTimeout {
-			t.Errorf("took %v, want at most the settle timeout", took)
-		}
-	})
-}
-
-func TestASuccessIsOnlyRecordedByAValidAnswer(t *testing.T) {
-	for name, c := range map[string]struct {
-		answer completeAnswer
-		calls  int
-	}{
-		"no completion":       {completeAnswer{}, 2},
-		"not owner":           {completeAnswer{err: store.ErrNotOwner}, 2},
-		"a permanent failure": {completeAnswer{err: &store.Error{Class: store.Permanent, Err: errBoom}}, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, func(s store.Store) store.Store { c.answer.Store = s; return &c.answer })
-				r := b.Deliver(t.Context(), dedup.Delivery{Key: key("1"), Policy: short()}, succeed)
-				if r.Outcome != dedup.Ran || !r.Unrecorded || r.Err == nil || c.answer.calls < c.calls {
-					t.Errorf("got %+v after %d calls, want unrecorded after %d or more", r, c.answer.calls, c.calls)
-				}
-			})
-		})
-	}
-}
-
-func TestAFailureWhileTheStoreIsAwayEndsWithTheLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, f := newFlaky(t)
-		down(f, storetest.CutBefore, storetest.Release)
-		d := dedup.Delivery{Key: key("1"), Policy: short()}
-		began := time.Now()
-		want(t, b.Deliver(t.Context(), d, fail), dedup.Failed, errBoom)
-		if took := time.Since(began); took > d.Policy.Lease {
-			t.Errorf("took %v, want at most the lease: it frees the key anyway", took)
-		}
 	})
 }
 
@@ -286,83 +224,7 @@ func TestALateGrantIsReleasedWhenNothingRunsUnderIt(t *testing.T) {
 	}
 }
 
-func TestEveryDeliveryIsReportedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, f := newFlaky(t)
-		f.Next(storetest.Claim, storetest.CutAfter)
-		d := dedup.Delivery{Key: key("1"), Policy: short(), Redelivered: true}
-		b.Deliver(t.Context(), d, func(context.Context) error { time.Sleep(time.Second); return nil })
-		b.Deliver(t.Context(), d, succeed)
-		close(b.events)
-		first, second := <-b.events, <-b.events
-		if _, more := <-b.events; more {
-			t.Error("more than two events")
-		}
-		if first.Key != d.Key || first.Outcome != dedup.Ran || !first.Redelivered ||
-			first.RunTime != time.Second || first.ClaimTime == 0 {
-			t.Errorf("first: got %+v", first)
-		}
-		if second.Outcome != dedup.Skipped || second.RunTime != 0 {
-			t.Errorf("second: got %+v", second)
-		}
-	})
-}
-
 func claimOf(d dedup.Delivery) store.ClaimRequest {
 	p := d.Policy.WithDefaults()
 	return store.ClaimRequest{Key: d.Key, Token: store.NewToken(), Lease: p.Lease, Horizon: p.Horizon}
-}
-
-// refusing answers every claim with the zero Verdict and err.
-type refusing struct {
-	store.Store
-	err    error
-	claims int
-}
-
-func (r *refusing) Claim(context.Context, store.ClaimRequest) (store.Verdict, error) {
-	r.claims++
-	return store.Verdict{}, r.err
-}
-
-// completeAnswer answers every complete with the zero Completion and err.
-type completeAnswer struct {
-	store.Store
-	err   error
-	calls int
-}
-
-func (c *completeAnswer) Complete(context.Context, store.Key, store.Token, time.Duration) (store.Completion, error) {
-	c.calls++
-	return 0, c.err
-}
-
-// silentClaims applies claims and, while on, loses every reply.
-type silentClaims struct {
-	store.Store
-	on bool
-}
-
-func (s *silentClaims) Claim(ctx context.Context, r store.ClaimRequest) (store.Verdict, error) {
-	v, err := s.Store.Claim(ctx, r)
-	if s.on {
-		return store.Verdict{}, errBoom
-	}
-	return v, err
-}
-
-// lateReply applies claims at once and answers the first ones late.
-type lateReply struct {
-	*memstore.Store
-	delay  time.Duration
-	times  int
-	claims int
-}
-
-func (l *lateReply) Claim(ctx context.Context, r store.ClaimRequest) (store.Verdict, error) {
-	v, err := l.Store.Claim(ctx, r)
-	if l.claims++; l.claims <= l.times {
-		time.Sleep(l.delay)
-	}
-	return v, err
 }

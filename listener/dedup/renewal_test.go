@@ -88,28 +88,3 @@ func holdFor(d time.Duration) func(context.Context) error {
 		return ctx.Err()
 	}
 }
-
-// terseRenewals answers the first calls with an empty list.
-type terseRenewals struct {
-	*memstore.Store
-	times int
-}
-
-func (s *terseRenewals) Renew(ctx context.Context, claims []store.Claim) []error {
-	if s.times > 0 {
-		s.times--
-		return nil
-	}
-	return s.Store.Renew(ctx, claims)
-}
-
-// deafRenewals ignores that its caller has given up.
-type deafRenewals struct {
-	*memstore.Store
-	delay time.Duration
-}
-
-func (s *deafRenewals) Renew(_ context.Context, claims []store.Claim) []error {
-	time.Sleep(s.delay)
-	return s.Store.Renew(context.Background(), claims)
-}
