@@ -1,0 +1,72 @@
+package open
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/config"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
+
+// Options are what a configuration cannot say. The zero value works.
+type Options struct {
+	Verifiers map[string]dedup.Verifier // by topic
+	Producer  listener.Producer         // see [listener.Options]; that of [Producer], started, will do
+	Guard     dedup.Options             // observer, logger and timeouts of the engine
+}
+
+// Listener returns the listener for the push consumer that [PushConsumer] makes
+// of the same configuration. It does not contact s.
+func Listener(c config.Config, s store.Store, o Options) (*listener.DedupConcurrentListener, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	options, err := listenerOptions(c, o)
+	if err != nil {
+		return nil, err
+	}
+	return listener.NewDedupConcurrentListener(c.RocketMQ.Group, s, options)
+}
+
+func listenerOptions(c config.Config, o Options) (listener.Options, error) {
+	m := c.RocketMQ
+	options := listener.Options{
+		Application:       c.Application,
+		Namespace:         m.Namespace,
+		MaxReconsumeTimes: int32(m.MaxReconsumeTimes),
+		ConsumeTimeout:    m.ConsumeTimeout,
+		BatchSize:         m.ConsumeMessageBatchMaxSize,
+		DelayLevels:       m.DelayLevels,
+		Policy:            c.PolicyOf(config.Topic{}),
+		Producer:          o.Producer,
+		Guard:             o.Guard,
+	}
+	// A topic's policy is complete, and its 0 lifts the limit: nothing may be
+	// put in its place.
+	options.Policy.MaxAttempts = 0
+	var errs []error
+	known := map[string]bool{}
+	for _, t := range c.Topics {
+		key, err := keyOf(t)
+		errs = append(errs, err)
+		policy := c.PolicyOf(t)
+		policy.Verifier = o.Verifiers[t.Name]
+		options.Topics = append(options.Topics, listener.Topic{Name: t.Name, Key: key, Policy: policy})
+		known[t.Name] = true
+	}
+	for topic := range o.Verifiers {
+		if !known[topic] {
+			errs = append(errs, fmt.Errorf("open: Options.Verifiers: topic %q is not in the configuration", topic))
+		}
+	}
+	return options, errors.Join(errs...)
+}
+
+func keyOf(t config.Topic) (listener.KeyFunc, error) {
+	if t.Key == "" {
+		return listener.DefaultKey(), nil
+	}
+	return listener.ParseKey(t.Key)
+}
