@@ -155,7 +155,7 @@ func (s scene) ids(t *testing.T, attempt int) (ids []int) {
 
 func TestKillingUsKillsTheCommandAndAnotherTakesOver(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newScene(t, hasty...)
 	s.produce(t, "K")
 	p := s.consume(t, `export TRAP=; `+family)
 	ids := s.ids(t, 1)
@@ -190,7 +190,7 @@ func TestADrainOverItsLimitEndsTheCommandAndGivesItsClaimBack(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, "drain_timeout: 20s", "drain_timeout: 500ms", "lease: 4s", "lease: 30s")
+			s := newScene(t, "drain_timeout: 20s", "drain_timeout: 500ms", "LEASE", "30s")
 			s.produce(t, "K")
 			p := s.consume(t, `export TRAP='`+row.trap+`'; `+family, "-kill-after", row.killAfter)
 			ids := s.ids(t, 1)
@@ -224,7 +224,7 @@ func TestADrainOverItsLimitEndsTheCommandAndGivesItsClaimBack(t *testing.T) {
 
 func TestALostClaimKillsTheCommand(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newScene(t, hasty...)
 	s.produce(t, "K")
 	p := s.consume(t, `export TRAP=; [ "$DEDUP_RECONSUME_TIMES" = 0 ] || { echo >again; exit; }; `+family, "-kill-after", "500ms")
 	ids := s.ids(t, 1)
@@ -247,7 +247,7 @@ func TestALostClaimKillsTheCommand(t *testing.T) {
 
 func TestACommandThatTakesTooLongIsKilled(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, "max_consume: 1m", "max_consume: 4s")
+	s := newScene(t, append(hasty, "max_consume: 1m", "max_consume: 8s")...)
 	s.produce(t, "K")
 	p := s.consume(t, `export TRAP=exit; [ "$DEDUP_ATTEMPT" = 1 ] || exit 0; `+family)
 	for _, pid := range s.ids(t, 1) {

@@ -110,7 +110,16 @@ const consuming = "dedupctl: consuming"
 // says waits until standard error holds the text.
 func (p *process) says(t *testing.T, text string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("dedupctl says %q", text), func() bool { return strings.Contains(p.stderr.String(), text) })
+	eventually(t, fmt.Sprintf("dedupctl says %q", text), func() bool {
+		select {
+		case <-p.ended:
+			if !strings.Contains(p.stderr.String(), text) {
+				t.Fatalf("dedupctl has ended: %v", p.ProcessState)
+			}
+		default:
+		}
+		return strings.Contains(p.stderr.String(), text)
+	})
 }
 
 // eventually waits until a condition holds, looking at it often.
@@ -146,14 +155,19 @@ type scene struct {
 	dir, file, topic, prefix string
 }
 
+// hasty is a lease for tests that wait for its end, and what must be shorter.
+var hasty = []string{"LEASE", "8s", "READ", "600ms"}
+
+// newScene makes a scene; changes are pairs of old and new text of its file.
 func newScene(t *testing.T, changes ...string) scene {
 	t.Helper()
 	namesrv := storetest.Server(t, "DEDUP_TEST_NAMESRV")
 	own := "ctl-" + store.NewToken().String()[:12]
 	s := scene{dir: t.TempDir(), topic: own, prefix: own + ":"}
-	text := strings.NewReplacer(append([]string{
+	text := strings.NewReplacer(append(changes,
 		"NAMESRV", namesrv, "REDIS", storetest.Server(t, "DEDUP_TEST_REDIS"), "OWN", own,
-	}, changes...)...).Replace(sceneFile)
+		"READ", "1s", "LEASE", "15s",
+	)...).Replace(sceneFile)
 	s.file = s.write(t, "consumer.yaml", text)
 	err := listener.CreateTopic(t.Context(), own, 2, []string{namesrv}, listener.TopicOptions{})
 	if err != nil {
@@ -169,8 +183,8 @@ rocketmq:
   group: OWN
   consume_from: first
   delay_levels: [1s, 2s, 3s, 4s, 5s, 6s, 7s, 8s, 9s, 10s, 11s, 12s, 13s, 14s, 15s, 16s, 17s, 18s]
-store: {redis: {addrs: [REDIS], prefix: "OWN:", read_timeout: 300ms}}
-defaults: {lease: 4s, max_consume: 1m}
+store: {redis: {addrs: [REDIS], prefix: "OWN:", read_timeout: READ}}
+defaults: {lease: LEASE, max_consume: 1m}
 drain_timeout: 20s
 topics: [{name: OWN, key: keys}]
 `
