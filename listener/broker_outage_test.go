@@ -1,0 +1,101 @@
+package listener_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest/testserver"
+)
+
+// outages are the ways to lose a store, each with the way back.
+var outages = map[string]func(*scene) (lose, mend func()){
+	"killed": func(s *scene) (lose, mend func()) {
+		server := testserver.Redis(s.t, "--appendonly", "yes", "--appendfsync", "always")
+		s.keepRecordsIn(server.Addr())
+		return server.Kill, server.Restart
+	},
+	"black hole": func(s *scene) (lose, mend func()) {
+		proxy := testserver.NewProxy(s.t, s.Redis)
+		s.keepRecordsIn(proxy.Addr())
+		return func() { proxy.BlackHole(true) }, proxy.Heal
+	},
+}
+
+func TestBrokerAnOutageOfTheStoreLosesNothing(t *testing.T) {
+	t.Parallel()
+	for name, outage := range outages {
+		for _, policy := range []dedup.Outage{dedup.OutageRetry, dedup.OutageRun} {
+			t.Run(name+", "+policy.String(), func(t *testing.T) {
+				t.Parallel()
+				s := newScene(t, 4)
+				lose, mend := outage(s)
+				o := listener.Options{Policy: dedup.Policy{Outage: policy}, MaxReconsumeTimes: 2}
+				s.join(o, taking(50*time.Millisecond))
+				s.join(o, taking(50*time.Millisecond))
+				f := s.startFlow("order", 20*time.Millisecond)
+				f.more(50)
+				lose()
+				time.Sleep(5 * time.Second) // what is tested is an outage of that length
+				mend()
+				f.more(50)
+				keys := f.stop()
+				s.catchUp(keys, 4)
+				s.wantRuns(t, 1, keys...)
+				s.wantOutage(policy)
+				if n := s.dead(); n > 0 {
+					t.Errorf("%d messages are in the dead-letter queue, want none", n)
+				}
+				skipped := s.count(outcome(dedup.Skipped))
+				s.send(keys...)
+				eventually(t, "copies are skipped", func() bool {
+					return s.count(outcome(dedup.Skipped)) >= skipped+len(keys)
+				})
+				s.wantRuns(t, 1, keys...)
+			})
+		}
+	}
+}
+
+// wantOutage wants the members to have noticed it and to have obeyed the policy.
+func (s *scene) wantOutage(policy dedup.Outage) {
+	s.t.Helper()
+	unprotected := s.count(func(e dedup.Event) bool { return e.Unprotected })
+	deferred := s.count(outcome(dedup.Deferred))
+	if policy == dedup.OutageRetry && (unprotected > 0 || deferred == 0) ||
+		policy == dedup.OutageRun && unprotected == 0 {
+		s.t.Errorf("%v: got %d unprotected, %d deferred", policy, unprotected, deferred)
+	}
+	if unrecorded := s.count(func(e dedup.Event) bool { return e.Unrecorded }); unrecorded > 0 {
+		s.t.Errorf("got %d runs that were not recorded in the end", unrecorded)
+	}
+}
+
+// Claims and completes are applied and their replies lost, at random.
+func TestBrokerLostRepliesOfTheStoreCostNoRun(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 4)
+	proxy := testserver.NewProxy(t, s.Redis)
+	s.keepRecordsIn(proxy.Addr())
+	s.join(listener.Options{}, taking(20*time.Millisecond))
+	f := s.startFlow("order", 5*time.Millisecond)
+	for f.sent() < 200 {
+		if rand.IntN(2) == 0 {
+			proxy.SwallowReplies(1)
+		} else {
+			proxy.CutReplies(1)
+		}
+		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+	}
+	keys := f.stop()
+	s.allRun(keys)
+	proxy.Heal()
+	s.send(keys...)
+	eventually(t, "every copy is acknowledged", func() bool { return s.count(acknowledged) >= 2*len(keys) })
+	s.wantRuns(t, 1, keys...)
+	if busy := s.count(because(dedup.ErrBusy)); busy > 0 {
+		t.Errorf("%d messages met a claim of their own as if it were another's", busy)
+	}
+}
