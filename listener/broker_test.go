@@ -1,0 +1,253 @@
+package listener_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"log/slog"
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/apache/rocketmq-client-go/v2"
+	"github.com/apache/rocketmq-client-go/v2/primitive"
+	clientproducer "github.com/apache/rocketmq-client-go/v2/producer"
+	"github.com/apache/rocketmq-client-go/v2/rlog"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/internal/remoting"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/redisstore"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
+)
+
+// silent drops what clients print about servers that tests have broken.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{})
+	rlog.SetLogger(listener.ClientLogger(slog.New(slog.DiscardHandler)))
+	if task := os.Getenv(victimTask); task != "" {
+		beVictim(task)
+	}
+	flag.Parse()
+	// The broker's tests wait for it most of the time; too many of them at once
+	// make it late. What -parallel says goes.
+	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
+		_ = p.Value.Set("4") // a number
+	}
+	os.Exit(m.Run())
+}
+
+// place is where a consumer works, in a form that another process can be told.
+type place struct {
+	NameServer, Redis string // host:port
+	Prefix            string // of the records
+	Namespace         string // of topic and group
+	Topic, Group      string // without it
+}
+
+// named is the name under which the broker knows a topic or group.
+func (p place) named(resource string) string {
+	if p.Namespace == "" {
+		return resource
+	}
+	return p.Namespace + "%" + resource
+}
+
+// scene is a topic and a consumer group of one test on the real servers, and
+// the ledger of what the group's members did.
+type scene struct {
+	place
+	ledger
+	t        *testing.T
+	broker   string      // host:port
+	records  store.Store // of the members that join from now on
+	producer rocketmq.Producer
+	members  int
+}
+
+// newScene prepares a topic with so many queues. Records go to the shared Redis.
+func newScene(t *testing.T, queues int) *scene {
+	t.Helper()
+	return newSceneIn(t, "", queues)
+}
+
+func newSceneIn(t *testing.T, namespace string, queues int) *scene {
+	t.Helper()
+	s := &scene{t: t, place: place{
+		NameServer: storetest.Server(t, "DEDUP_TEST_NAMESRV"), Redis: storetest.Server(t, "DEDUP_TEST_REDIS"),
+		Namespace: namespace,
+	}}
+	name := "listener-test-" + store.NewToken().String()[:12]
+	s.Topic, s.Group, s.Prefix = name, name, name+":"
+	s.findBroker()
+	s.createTopic(s.Topic, queues)
+	s.createGroup(s.Group)
+	s.keepRecordsIn(s.Redis)
+	s.startProducer()
+	return s
+}
+
+// The commands of the broker and the name server in use here.
+const (
+	clusterInfo             = 106
+	topicStats              = 202
+	deleteGroup             = 207
+	deleteTopicOnBroker     = 215
+	deleteTopicOnNameServer = 216
+)
+
+func (s *scene) findBroker() {
+	s.t.Helper()
+	body, err := remoting.Caller{}.Call(s.t.Context(), s.NameServer, clusterInfo, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	brokers, err := remoting.ParseCluster(body)
+	for _, b := range brokers {
+		s.broker = b.Master()
+	}
+	if s.broker == "" {
+		s.t.Fatalf("the name server knows no broker: %v", err)
+	}
+}
+
+func (s *scene) createTopic(topic string, queues int) {
+	s.t.Helper()
+	o := listener.TopicOptions{Namespace: s.Namespace}
+	if err := listener.CreateTopic(s.t.Context(), topic, queues, []string{s.NameServer}, o); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { s.deleteTopic(s.named(topic)) })
+}
+
+func (s *scene) createGroup(group string) {
+	s.t.Helper()
+	o := listener.TopicOptions{Namespace: s.Namespace}
+	if err := listener.EnsureRetryTopic(s.t.Context(), group, []string{s.NameServer}, o); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		s.deleteTopic("%RETRY%" + s.named(group))
+		s.deleteTopic("%DLQ%" + s.named(group))
+		s.tell(s.broker, deleteGroup, map[string]string{"groupName": s.named(group), "cleanOffset": "true"})
+	})
+}
+
+func (s *scene) deleteTopic(topic string) {
+	s.tell(s.broker, deleteTopicOnBroker, map[string]string{"topic": topic})
+	s.tell(s.NameServer, deleteTopicOnNameServer, map[string]string{"topic": topic})
+}
+
+// tell sends a command that tidies up. Its answer is of no use: a broker without
+// timers deletes the topic and then reports an error of its own.
+func (s *scene) tell(addr string, code int, fields map[string]string) {
+	_, _ = remoting.Caller{}.Call(context.Background(), addr, code, fields)
+}
+
+// openRecords returns the store of a consumer at p, and its client, which leaves
+// all repeats to the engine.
+func (p place) openRecords() (*redisstore.Store, *redis.Client, error) {
+	client := redis.NewClient(&redis.Options{
+		Addr: p.Redis, ContextTimeoutEnabled: true, MaxRetries: -1,
+		ReadTimeout: 200 * time.Millisecond, DialTimeout: time.Second,
+	})
+	records, err := redisstore.New(client, redisstore.Options{Prefix: p.Prefix, MinLease: lease})
+	return records, client, err
+}
+
+// keepRecordsIn has the members that join from now on use the Redis at addr,
+// and returns a client of it.
+func (s *scene) keepRecordsIn(addr string) *redis.Client {
+	s.t.Helper()
+	s.Redis = addr
+	records, client, err := s.openRecords()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.records = records
+	s.t.Cleanup(func() {
+		defer client.Close()
+		names := client.Scan(context.Background(), 0, s.Prefix+"*", 1000).Iterator()
+		for names.Next(context.Background()) {
+			client.Del(context.Background(), names.Val())
+		}
+	})
+	return client
+}
+
+func (s *scene) startProducer() {
+	s.t.Helper()
+	p, err := rocketmq.NewProducer(
+		clientproducer.WithNsResolver(primitive.NewPassthroughResolver([]string{s.NameServer})),
+		clientproducer.WithGroupName(s.Group+"-producers"), clientproducer.WithInstanceName(s.Group+"-producer"),
+		clientproducer.WithRetry(2),
+	)
+	if err == nil {
+		err = p.Start()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.producer = p
+	s.t.Cleanup(func() { _ = p.Shutdown() }) // all is sent
+}
+
+// order is a message with id as its key and as its body.
+func order(topic, id string) *primitive.Message {
+	return primitive.NewMessage(topic, []byte(id)).WithKeys([]string{id})
+}
+
+// send sends a new message for every id.
+func (s *scene) send(ids ...string) {
+	s.t.Helper()
+	for _, id := range ids {
+		s.deliver(order(s.named(s.Topic), id))
+	}
+}
+
+// sendTogether sends a new message for every id, all as one batch.
+func (s *scene) sendTogether(ids ...string) {
+	s.t.Helper()
+	var batch []*primitive.Message
+	for _, id := range ids {
+		batch = append(batch, order(s.named(s.Topic), id))
+	}
+	s.deliver(batch...)
+}
+
+// deliver sends messages, several of them as one batch.
+func (s *scene) deliver(msgs ...*primitive.Message) {
+	s.t.Helper()
+	if _, err := s.producer.SendSync(context.Background(), msgs...); err != nil {
+		s.t.Errorf("send: %v", err)
+	}
+}
+
+var maxOffset = regexp.MustCompile(`"maxOffset":(\d+)`)
+
+// dead is how many messages the group's dead-letter queue has been given. The
+// broker creates that queue with its first message.
+func (s *scene) dead() (count int) {
+	s.t.Helper()
+	body, err := remoting.Caller{}.Call(context.Background(), s.broker, topicStats,
+		map[string]string{"topic": "%DLQ%" + s.named(s.Group)})
+	var answer *remoting.CodeError
+	if errors.As(err, &answer) && answer.Code == remoting.TopicNotExist {
+		return 0
+	}
+	if err != nil {
+		s.t.Errorf("dead-letter queue: %v", err)
+	}
+	for _, found := range maxOffset.FindAllSubmatch(body, -1) {
+		n, _ := strconv.Atoi(string(found[1])) // digits
+		count += n
+	}
+	return count
+}
