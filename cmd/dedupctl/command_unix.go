@@ -16,7 +16,8 @@ import (
 // guarded runs the command line $1 in place of itself, with a guard beside it:
 // a shell that reads from a pipe which nobody writes to and only dedupctl holds
 // open. When dedupctl dies the read ends and the guard kills its own process
-// group, which is that of the command.
+// group, which is that of the command. SIGTERM to the group ends the guard, so that
+// the group is empty when all of the command has obeyed.
 //
 // The guard also keeps the group's id from being given to others between the end
 // of the command and the last kill.

@@ -39,8 +39,9 @@
 // Its whole process group gets SIGTERM, and SIGKILL after -kill-after, when its
 // claim is lost, when it takes longer than max_consume, and when a drain runs out
 // of time. The group is killed at once when dedupctl itself dies, however it
-// dies, and what a command leaves behind in its group is killed when it exits. A
-// process that leaves the group, as setsid does, is not found again.
+// dies, and what a command leaves behind in its group is killed when it exits. Two
+// things are not found again: a process that leaves the group, as setsid does,
+// and one that resists SIGTERM while dedupctl dies within -kill-after.
 package main
 
 import (
