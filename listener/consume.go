@@ -136,13 +136,8 @@ func (l *DedupConcurrentListener) deliver(ctx context.Context, items []*item) {
 	for r, group := range together {
 		wg.Go(func() { l.deliverAll(ctx, r, group) })
 	}
-	slots := make(chan struct{}, l.options.Parallel)
-	for _, it := range alone {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			it.result = l.deliverOne(ctx, it)
-		})
+	if len(alone) > 0 {
+		l.deliverEach(ctx, alone)
 	}
 }
 
@@ -152,12 +147,16 @@ func (l *DedupConcurrentListener) deliverOne(ctx context.Context, it *item) dedu
 	})
 }
 
-func (l *DedupConcurrentListener) deliverAll(ctx context.Context, r *route, group []*item) {
-	deliveries := make([]dedup.Delivery, len(group))
+func (l *DedupConcurrentListener) deliverEach(ctx context.Context, group []*item) {
+	results := l.guard.DeliverEach(ctx, deliveries(group), l.options.Parallel,
+		func(ctx context.Context, n int) error { return group[n].route.runOne(ctx, group[n].msg) })
 	for i, it := range group {
-		deliveries[i] = it.delivery
+		it.result = results[i]
 	}
-	results := l.guard.DeliverTogether(ctx, deliveries, func(ctx context.Context, acquired []int) error {
+}
+
+func (l *DedupConcurrentListener) deliverAll(ctx context.Context, r *route, group []*item) {
+	results := l.guard.DeliverTogether(ctx, deliveries(group), func(ctx context.Context, acquired []int) error {
 		msgs := make([]*primitive.MessageExt, len(acquired))
 		for i, n := range acquired {
 			msgs[i] = group[n].msg
@@ -167,6 +166,14 @@ func (l *DedupConcurrentListener) deliverAll(ctx context.Context, r *route, grou
 	for i, it := range group {
 		it.result = results[i]
 	}
+}
+
+func deliveries(group []*item) []dedup.Delivery {
+	ds := make([]dedup.Delivery, len(group))
+	for i, it := range group {
+		ds[i] = it.delivery
+	}
+	return ds
 }
 
 // answer is the client's pair of results as one error: whatever is not plain

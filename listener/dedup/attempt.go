@@ -42,6 +42,11 @@ func (r *run) step(in input) (act action, wake time.Duration) {
 
 // claim drives a up to the point where something must run, be released or ends.
 func (g *Guard) claim(ctx context.Context, d Delivery, a *attempt) action {
+	return g.claimAgain(ctx, a, g.prepare(ctx, d, a))
+}
+
+// prepare fills a in and says whether to claim it at all.
+func (g *Guard) prepare(ctx context.Context, d Delivery, a *attempt) action {
 	a.key, a.redelivered, a.fallback = d.Key, d.Redelivered, d.Fallback
 	a.machine.policy = d.Policy.WithDefaults()
 	a.machine.limits = limits{
@@ -55,12 +60,18 @@ func (g *Guard) claim(ctx context.Context, d Delivery, a *attempt) action {
 		return a.machine.step(input{kind: inAborted, err: err})
 	}
 	a.token = store.NewToken()
-	began := g.now()
-	act := a.machine.step(input{kind: inStart, now: began})
+	return a.machine.step(input{kind: inStart, now: g.now()})
+}
+
+// claimAgain claims as long as the machine wants to.
+func (g *Guard) claimAgain(ctx context.Context, a *attempt, act action) action {
+	if act.kind != actClaim {
+		return act
+	}
 	for act.kind == actClaim {
 		act = g.claimOnce(ctx, a, act.after)
 	}
-	a.claimTime = g.now() - began
+	a.claimTime = g.now() - a.machine.began
 	return act
 }
 
@@ -83,18 +94,22 @@ func (g *Guard) claimOnce(ctx context.Context, a *attempt, after time.Duration) 
 	if err := ctx.Err(); err != nil {
 		return a.machine.step(input{kind: inAborted, err: err})
 	}
-	p := &a.machine.policy
 	call, done := g.deadline(ctx)
 	defer done()
 	sent := g.now()
-	v, err := g.store.Claim(call, store.ClaimRequest{
-		Key: a.key, Token: a.token, Lease: p.Lease, Horizon: p.Horizon,
-		MaxAttempts: p.MaxAttempts, ParkKeep: p.Keep,
-	})
+	v, err := g.store.Claim(call, a.request())
 	return a.machine.step(input{
 		kind: inClaimed, now: g.now(), sent: sent, verdict: v, err: err, jitter: jitter(err),
 		aborted: ctx.Err(),
 	})
+}
+
+func (a *attempt) request() store.ClaimRequest {
+	p := &a.machine.policy
+	return store.ClaimRequest{
+		Key: a.key, Token: a.token, Lease: p.Lease, Horizon: p.Horizon,
+		MaxAttempts: p.MaxAttempts, ParkKeep: p.Keep,
+	}
 }
 
 // deadline bounds one call. A store that never waits needs none.
@@ -137,12 +152,17 @@ func (g *Guard) returned(r *run, err error) action {
 
 // conclude takes r from the schedule, records its end and reports it.
 func (g *Guard) conclude(ctx context.Context, r *run, act action) Result {
-	if r.cancel != nil { // it was held
+	g.drop(r)
+	g.settle(ctx, r, act)
+	return g.report(ctx, &r.attempt)
+}
+
+// drop ends what hold began, if it did.
+func (g *Guard) drop(r *run) {
+	if r.cancel != nil {
 		g.schedule.remove(r)
 		r.cancel(nil)
 	}
-	g.settle(ctx, r, act)
-	return g.report(ctx, &r.attempt)
 }
 
 // settle drives r to its end. It is detached from the caller's context: what
@@ -160,7 +180,7 @@ func (g *Guard) settle(ctx context.Context, r *run, act action) {
 			kind: inSettled, now: g.now(), completion: completion, err: err, jitter: jitter(err),
 		})
 	}
-	r.settleTime = g.now() - began
+	r.settleTime += g.now() - began
 }
 
 func (g *Guard) settleOnce(ctx context.Context, r *run, kind actionKind) (store.Completion, error) {

@@ -3,104 +3,155 @@ package dedup
 import (
 	"context"
 	"sync"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 )
 
-// DeliverTogether claims every delivery of a batch, runs fn once for those that
-// are acquired and records its one answer for each of them. acquired are their
-// indices in ds, in order; fn is not called without any. The context is
-// cancelled as soon as one of their claims is lost. The results are in the
-// order of ds, whose keys should be distinct: of two equal ones the second is
-// busy.
-func (g *Guard) DeliverTogether(
-	ctx context.Context, ds []Delivery, fn func(ctx context.Context, acquired []int) error,
-) []Result {
-	results, members := make([]Result, len(ds)), make([]member, len(ds))
-	inParallel(len(ds), func(i int) {
-		m := g.member(ctx, ds[i])
-		if members[i] = m; m.act.kind != actRun {
-			results[i] = g.conclude(ctx, m.run, m.act)
-		}
-	})
-	acquired, late := g.begin(ctx, members)
-	var giving sync.WaitGroup
-	giving.Go(func() {
-		inParallel(len(late), func(n int) {
-			m := members[late[n]]
-			results[late[n]] = g.conclude(ctx, m.run, m.act)
-		})
-	})
-	if len(acquired) > 0 {
-		err := together(ctx, members, acquired, fn)
-		inParallel(len(acquired), func(n int) {
-			r := members[acquired[n]].run
-			results[acquired[n]] = g.conclude(ctx, r, g.returned(r, err))
-		})
-	}
-	giving.Wait()
-	return results
-}
-
-// member is a delivery on its way to the callback of its batch.
+// member is a delivery of a batch on its way to its end.
 type member struct {
-	run *run
-	ctx context.Context // of its own claim
-	act action          // what the machine wants
+	run
+	index int             // in the batch
+	ctx   context.Context // of its own claim
+	act   action          // what its machine wants next
 }
 
-func (g *Guard) member(ctx context.Context, d Delivery) member {
-	var a attempt
-	act := g.claim(ctx, d, &a)
-	m := member{run: &run{attempt: a}, act: act}
-	if act.kind == actRun || act.kind == actVerify {
-		m.ctx, m.act = g.hold(ctx, m.run, act)
-	}
-	return m
-}
-
-// begin asks every claim once more, because those that were granted first have
-// waited for the others: late are the ones that must be given back.
-func (g *Guard) begin(ctx context.Context, members []member) (acquired, late []int) {
-	in := input{kind: inBegin, now: g.now(), aborted: ctx.Err()}
+// acquire claims a batch, in one call if the store can, and holds what is
+// granted. It returns with every member to be run, settled or reported.
+func (g *Guard) acquire(ctx context.Context, ds []Delivery) []member {
+	members := make([]member, len(ds))
+	var claiming []*member
 	for i := range members {
 		m := &members[i]
-		if m.act.kind != actRun {
-			continue
-		}
-		if m.act, _ = m.run.step(in); m.act.kind == actRun {
-			acquired = append(acquired, i)
-		} else {
-			late = append(late, i)
+		m.index = i
+		if m.act = g.prepare(ctx, ds[i], &m.attempt); m.act.kind == actClaim {
+			claiming = append(claiming, m)
 		}
 	}
-	return acquired, late
+	if g.batcher != nil && len(claiming) > 1 {
+		g.claimBatch(ctx, claiming)
+	}
+	for _, m := range claiming {
+		if m.act.kind == actRun {
+			g.holdMember(ctx, m)
+		}
+	}
+	undecided := func(m *member) bool { return m.act.kind == actClaim || m.act.kind == actVerify }
+	inParallel(claiming, undecided, func(m *member) {
+		m.act = g.claimAgain(ctx, &m.attempt, m.act)
+		g.holdMember(ctx, m)
+	})
+	return members
 }
 
-// together calls fn in a context that ends with the first claim that is lost.
-func together(ctx context.Context, members []member, acquired []int, fn func(context.Context, []int) error) error {
-	runs := make([]*run, len(acquired))
-	for n, i := range acquired {
-		runs[n] = members[i].run
+func (g *Guard) holdMember(ctx context.Context, m *member) {
+	if m.act.kind == actRun || m.act.kind == actVerify {
+		m.ctx, m.act = g.hold(ctx, &m.run, m.act)
 	}
-	rctx, cancel := enter(ctx, runs...)
-	defer cancel(nil)
-	for _, i := range acquired {
-		own := members[i].ctx
-		defer context.AfterFunc(own, func() { cancel(context.Cause(own)) })()
+}
+
+// claimBatch sends the first claim of every member. Those that it does not
+// decide go on alone.
+func (g *Guard) claimBatch(ctx context.Context, members []*member) {
+	requests := make([]store.ClaimRequest, len(members))
+	for i, m := range members {
+		requests[i] = m.request()
 	}
-	return call(rctx, func(ctx context.Context) error { return fn(ctx, acquired) })
+	call, done := g.deadline(ctx)
+	defer done()
+	sent := g.now()
+	answers := g.batcher.ClaimBatch(call, requests)
+	now := g.now()
+	for i, m := range members {
+		a := answerAt(answers, i, store.ClaimAnswer{Err: errNoVerdict})
+		m.claimTime = now - m.machine.began
+		m.act = m.machine.step(input{
+			kind: inClaimed, now: now, sent: sent, verdict: a.Verdict, err: a.Err, jitter: jitter(a.Err),
+			aborted: ctx.Err(),
+		})
+	}
+}
+
+// begin asks the machine of a granted member once more before its callback runs,
+// because it has waited for others.
+func (g *Guard) begin(ctx context.Context, m *member) {
+	if m.act.kind == actRun {
+		m.act, _ = m.step(input{kind: inBegin, now: g.now(), aborted: ctx.Err()})
+	}
+}
+
+// finish records the ends of members, in one call if the store can, and reports
+// them into results.
+func (g *Guard) finish(ctx context.Context, members []*member, results []Result) {
+	var batch []*member
+	for _, m := range members {
+		g.drop(&m.run)
+		if m.act.kind == actComplete || m.act.kind == actRelease {
+			batch = append(batch, m)
+		}
+	}
+	if g.batcher != nil && len(batch) > 1 {
+		g.settleBatch(ctx, batch)
+	}
+	inParallel(members, func(m *member) bool { return m.act.kind != actEnd }, func(m *member) {
+		g.settle(ctx, &m.run, m.act)
+		m.act = action{kind: actEnd}
+	})
+	for _, m := range members {
+		results[m.index] = m.machine.result
+	}
+	for _, m := range members {
+		g.report(ctx, &m.attempt)
+	}
+}
+
+// settleBatch sends the first complete or release of every member. Those that it
+// does not end go on alone.
+func (g *Guard) settleBatch(ctx context.Context, members []*member) {
+	settlements := make([]store.Settlement, len(members))
+	for i, m := range members {
+		s := store.Settlement{Claim: store.Claim{Key: m.key, Token: m.token}, Ran: m.machine.ran}
+		if m.act.kind == actComplete {
+			s.Keep = m.machine.policy.Keep
+		}
+		settlements[i] = s
+	}
+	call, done := g.deadline(context.WithoutCancel(ctx))
+	defer done()
+	sent := g.now()
+	answers := g.batcher.SettleBatch(call, settlements)
+	now := g.now()
+	for i, m := range members {
+		a := answerAt(answers, i, store.SettleAnswer{Err: errNoVerdict})
+		m.settleTime = now - sent
+		m.act, _ = m.step(input{
+			kind: inSettled, now: now, completion: a.Completion, err: a.Err, jitter: jitter(a.Err),
+		})
+	}
+}
+
+// answerAt does not trust a store to answer everything.
+func answerAt[T any](answers []T, i int, missing T) T {
+	if i < len(answers) {
+		return answers[i]
+	}
+	return missing
 }
 
 // maxParallel bounds the calls to the store that one batch has on its way.
 const maxParallel = 32
 
-func inParallel(n int, do func(i int)) {
+// inParallel does what is to be done for the members that want it, and waits.
+func inParallel(members []*member, wants func(*member) bool, do func(*member)) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, maxParallel)
-	for i := range n {
+	for _, m := range members {
+		if !wants(m) {
+			continue
+		}
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			do(i)
+			do(m)
 		})
 	}
 	wg.Wait()

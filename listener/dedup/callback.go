@@ -12,17 +12,22 @@ import (
 // runtime.Goexit as an error.
 func call(ctx context.Context, fn func(context.Context) error) error {
 	done := make(chan error, 1)
+	launch(ctx, fn, func(err error) { done <- err })
+	return <-done
+}
+
+// launch runs fn in its own goroutine and tells done how it ended.
+func launch(ctx context.Context, fn func(context.Context) error, done func(error)) {
 	go func() {
 		err := ErrGoexit // stays when fn neither returns nor panics
 		defer func() {
 			if v := recover(); v != nil {
 				err = &PanicError{Value: v, Stack: debug.Stack()}
 			}
-			done <- err
+			done(err)
 		}()
 		err = fn(ctx)
 	}()
-	return <-done
 }
 
 // runContext is a callback's context: it knows the runs that the callback is for.

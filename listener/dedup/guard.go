@@ -66,6 +66,7 @@ func (o Options) validate() error {
 type Guard struct {
 	store    store.Store
 	renewer  store.Renewer // nil when the store has none
+	batcher  store.Batcher // nil when the store has none
 	parker   store.Parker  // nil when the store has none
 	fencer   store.Fencer  // nil when the store has none
 	instant  bool
@@ -86,6 +87,7 @@ func New(s store.Store, o Options) (*Guard, error) {
 	}
 	g := &Guard{store: s, options: o, epoch: time.Now()}
 	g.renewer, _ = s.(store.Renewer)
+	g.batcher, _ = s.(store.Batcher)
 	g.parker, _ = s.(store.Parker)
 	g.fencer, _ = s.(store.Fencer)
 	_, g.instant = s.(store.Instant)

@@ -1,0 +1,55 @@
+package dedup
+
+import (
+	"context"
+	"sync"
+)
+
+// DeliverTogether claims every delivery of a batch, runs fn once for those that
+// are acquired and records its one answer for each of them. acquired are their
+// indices in ds, in order; fn is not called without any. The context is
+// cancelled as soon as one of their claims is lost. The results are in the
+// order of ds, whose keys should be distinct: of two equal ones one is busy. A
+// store that is a [store.Batcher] is called once for all claims and once for all
+// ends.
+func (g *Guard) DeliverTogether(
+	ctx context.Context, ds []Delivery, fn func(ctx context.Context, acquired []int) error,
+) []Result {
+	results := make([]Result, len(ds))
+	members := g.acquire(ctx, ds)
+	var acquired, ended []*member
+	for i := range members {
+		m := &members[i]
+		if g.begin(ctx, m); m.act.kind == actRun {
+			acquired = append(acquired, m)
+		} else {
+			ended = append(ended, m)
+		}
+	}
+	var ending sync.WaitGroup
+	ending.Go(func() { g.finish(ctx, ended, results) })
+	if len(acquired) > 0 {
+		err := together(ctx, acquired, fn)
+		for _, m := range acquired {
+			m.act = g.returned(&m.run, err)
+		}
+		ending.Go(func() { g.finish(ctx, acquired, results) })
+	}
+	ending.Wait()
+	return results
+}
+
+// together calls fn in a context that ends with the first claim that is lost.
+func together(ctx context.Context, acquired []*member, fn func(context.Context, []int) error) error {
+	runs, indices := make([]*run, len(acquired)), make([]int, len(acquired))
+	for n, m := range acquired {
+		runs[n], indices[n] = &m.run, m.index
+	}
+	rctx, cancel := enter(ctx, runs...)
+	defer cancel(nil)
+	for _, m := range acquired {
+		own := m.ctx
+		defer context.AfterFunc(own, func() { cancel(context.Cause(own)) })()
+	}
+	return call(rctx, func(ctx context.Context) error { return fn(ctx, indices) })
+}
