@@ -129,3 +129,29 @@ func complete(t testing.TB, s store.Store, r store.ClaimRequest) {
 		t.Fatalf("complete %s: %v", r.Key.ID, err)
 	}
 }
+
+// 32 claims on new keys and their completes, each in one call.
+func BenchmarkClaimAndSettleBatchOf32(b *testing.B) {
+	s := newStore(b, memstore.Options{MaxRecords: 1 << 30})
+	requests := make([]store.ClaimRequest, 32)
+	settlements := make([]store.Settlement, len(requests))
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		for j := range requests {
+			requests[j] = request(strconv.Itoa(i*len(requests) + j))
+			settlements[j] = store.Settlement{
+				Claim: store.Claim{Key: requests[j].Key, Token: requests[j].Token}, Keep: keepTime,
+			}
+		}
+		for _, a := range s.ClaimBatch(b.Context(), requests) {
+			if a.Verdict.State != store.Claimed {
+				b.Fatal(a)
+			}
+		}
+		for _, a := range s.SettleBatch(b.Context(), settlements) {
+			if a.Completion != store.Completed {
+				b.Fatal(a)
+			}
+		}
+	}
+}

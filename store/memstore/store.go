@@ -44,6 +44,7 @@ var (
 	_ store.Renewer = (*Store)(nil)
 	_ store.Parker  = (*Store)(nil)
 	_ store.Fencer  = (*Store)(nil)
+	_ store.Batcher = (*Store)(nil)
 	_ store.Instant = (*Store)(nil)
 )
 

@@ -83,3 +83,14 @@ func BenchmarkRenewOf64(b *testing.B) {
 		}
 	}
 }
+
+// 32 claims on new keys and their completes, each in one call.
+func BenchmarkClaimAndSettleBatchOf32(b *testing.B) {
+	s := open(b, shared(b))
+	b.ReportAllocs()
+	for b.Loop() {
+		requests := batch(32)
+		claimsAll(b, s, requests)
+		settlesAll(b, s, requests)
+	}
+}

@@ -27,6 +27,7 @@ var (
 	_ store.Renewer = (*Store)(nil)
 	_ store.Parker  = (*Store)(nil)
 	_ store.Fencer  = (*Store)(nil)
+	_ store.Batcher = (*Store)(nil)
 	_ store.Checker = (*Store)(nil)
 )
 
@@ -52,12 +53,26 @@ var states = [...]store.State{
 
 // Claim asks for the right to run r.Key. A record of a foreign type is Corrupt.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.Verdict, error) {
-	if err := r.Validate(); err != nil {
-		return store.Verdict{}, fmt.Errorf("redisstore: claim: %w", err)
+	c, err := s.claim(r)
+	if err != nil {
+		return store.Verdict{}, err
 	}
-	answer, err := s.run(ctx, "claim", claimScript, s.name(r.Key),
+	s.do(ctx, []*call{c})
+	return verdict(c.result())
+}
+
+func (s *Store) claim(r store.ClaimRequest) (*call, error) {
+	if err := r.Validate(); err != nil {
+		return nil, fmt.Errorf("redisstore: claim: %w", err)
+	}
+	return &call{op: "claim", script: claimScript, name: s.name(r.Key), args: []any{
 		r.Token.String(), r.Lease.Milliseconds(), r.Horizon.Milliseconds(),
-		r.MaxAttempts, r.ParkKeep.Milliseconds())
+		r.MaxAttempts, r.ParkKeep.Milliseconds(),
+	}}, nil
+}
+
+// verdict reads the answer to a claim.
+func verdict(answer []int64, err error) (store.Verdict, error) {
 	switch {
 	case errorCode(err) == "WRONGTYPE":
 		return store.Verdict{State: store.Corrupt}, nil
@@ -86,10 +101,24 @@ var completions = [...]store.Completion{
 // Redis 7.0 and later it also succeeds when the server's memory is full.
 func (s *Store) Complete(ctx context.Context, k store.Key, t store.Token,
 	keep time.Duration) (store.Completion, error) {
-	if err := store.ValidateKept(k, t, keep); err != nil {
-		return 0, fmt.Errorf("redisstore: complete: %w", err)
+	c, err := s.complete(k, t, keep)
+	if err != nil {
+		return 0, err
 	}
-	answer, err := s.run(ctx, "complete", completeScript, s.name(k), t.String(), keep.Milliseconds())
+	s.do(ctx, []*call{c})
+	return completion(c.result())
+}
+
+func (s *Store) complete(k store.Key, t store.Token, keep time.Duration) (*call, error) {
+	if err := store.ValidateKept(k, t, keep); err != nil {
+		return nil, fmt.Errorf("redisstore: complete: %w", err)
+	}
+	return &call{op: "complete", script: completeScript, name: s.name(k),
+		args: []any{t.String(), keep.Milliseconds()}}, nil
+}
+
+// completion reads the answer to a complete.
+func completion(answer []int64, err error) (store.Completion, error) {
 	if err != nil {
 		return 0, err
 	}
@@ -98,15 +127,23 @@ func (s *Store) Complete(ctx context.Context, k store.Key, t store.Token,
 
 // Release gives the claim back and keeps its record for the claim's horizon.
 func (s *Store) Release(ctx context.Context, k store.Key, t store.Token, ran bool) error {
+	c, err := s.release(k, t, ran)
+	if err != nil {
+		return err
+	}
+	s.do(ctx, []*call{c})
+	return owned(c.result())
+}
+
+func (s *Store) release(k store.Key, t store.Token, ran bool) (*call, error) {
 	if err := store.ValidateOwned(k, t); err != nil {
-		return fmt.Errorf("redisstore: release: %w", err)
+		return nil, fmt.Errorf("redisstore: release: %w", err)
 	}
 	counts := 0
 	if ran {
 		counts = 1
 	}
-	answer, err := s.run(ctx, "release", releaseScript, s.name(k), t.String(), counts)
-	return owned(answer, err)
+	return &call{op: "release", script: releaseScript, name: s.name(k), args: []any{t.String(), counts}}, nil
 }
 
 // at is list[i], or the zero value, which means "deliver again", when a script

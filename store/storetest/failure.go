@@ -134,6 +134,30 @@ func (x *trial) everyCallFails(ctx context.Context, s store.Store, k store.Key, 
 			x.fails("renew", err)
 		}
 	}
+	if b, ok := s.(store.Batcher); ok {
+		x.everyBatchFails(ctx, b, k, t)
+	}
+}
+
+func (x *trial) everyBatchFails(ctx context.Context, s store.Batcher, k store.Key, t store.Token) {
+	held := store.Claim{Key: k, Token: t}
+	claims := s.ClaimBatch(ctx, []store.ClaimRequest{x.request(k, store.NewToken()), x.request(k, t)})
+	settled := s.SettleBatch(ctx, []store.Settlement{{Claim: held, Keep: long}, {Claim: held}})
+	if len(claims) != 2 || len(settled) != 2 {
+		x.failf("batches of 2: got %d and %d answers", len(claims), len(settled))
+	}
+	for _, got := range claims {
+		x.fails("claim in a batch", got.Err)
+		if got.Verdict.State != 0 {
+			x.failf("claim in a batch: got %v beside an error, want no verdict", got.Verdict.State)
+		}
+	}
+	for _, got := range settled {
+		x.fails("settlement in a batch", got.Err)
+		if got.Completion != 0 {
+			x.failf("settlement in a batch: got %v beside an error, want no completion", got.Completion)
+		}
+	}
 }
 
 func (x *trial) fails(step string, err error) {

@@ -26,12 +26,14 @@ type Op string
 
 // The methods that can be disturbed.
 const (
-	Claim    Op = "claim"
-	Complete Op = "complete"
-	Release  Op = "release"
-	Renew    Op = "renew"
-	Park     Op = "park"
-	Fence    Op = "fence"
+	Claim       Op = "claim"
+	Complete    Op = "complete"
+	Release     Op = "release"
+	Renew       Op = "renew"
+	Park        Op = "park"
+	Fence       Op = "fence"
+	ClaimBatch  Op = "claim batch"
+	SettleBatch Op = "settle batch"
 )
 
 // The causes inside the errors of a flaky store.

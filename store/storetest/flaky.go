@@ -8,56 +8,17 @@ import (
 )
 
 // Flaky returns s with f between it and its caller. The result is a Renewer, a
-// Parker and a Fencer exactly if s is one; it is no Instant and no Checker.
+// Parker, a Fencer and a Batcher exactly if s is one; it is no Instant and no
+// Checker. A fault hits a batch as a whole.
 func Flaky(s store.Store, f *Faults) store.Store {
-	base := &flaky{s, f}
 	renews, r := s.(store.Renewer)
 	parks, p := s.(store.Parker)
 	fences, n := s.(store.Fencer)
-	renew, park, fence := flakyRenewer{renews, f}, flakyParker{parks, f}, flakyFencer{fences, f}
-	switch {
-	case r && p && n:
-		return struct {
-			*flaky
-			flakyRenewer
-			flakyParker
-			flakyFencer
-		}{base, renew, park, fence}
-	case r && p:
-		return struct {
-			*flaky
-			flakyRenewer
-			flakyParker
-		}{base, renew, park}
-	case r && n:
-		return struct {
-			*flaky
-			flakyRenewer
-			flakyFencer
-		}{base, renew, fence}
-	case p && n:
-		return struct {
-			*flaky
-			flakyParker
-			flakyFencer
-		}{base, park, fence}
-	case r:
-		return struct {
-			*flaky
-			flakyRenewer
-		}{base, renew}
-	case p:
-		return struct {
-			*flaky
-			flakyParker
-		}{base, park}
-	case n:
-		return struct {
-			*flaky
-			flakyFencer
-		}{base, fence}
-	}
-	return base
+	batches, b := s.(store.Batcher)
+	return parts{
+		&flaky{s, f}, flakyRenewer{renews, f}, flakyParker{parks, f}, flakyFencer{fences, f}, flakyBatcher{batches, f},
+		[3]bool{r, p, n},
+	}.store(b)
 }
 
 type flaky struct {
@@ -124,4 +85,29 @@ func (y flakyFencer) Fence(ctx context.Context, k store.Key, t store.Token) (n i
 		return 0, fault
 	}
 	return n, err
+}
+
+type flakyBatcher struct {
+	s store.Batcher
+	f *Faults
+}
+
+func (y flakyBatcher) ClaimBatch(ctx context.Context, requests []store.ClaimRequest) (answers []store.ClaimAnswer) {
+	if fault := y.f.call(ctx, ClaimBatch, func() { answers = y.s.ClaimBatch(ctx, requests) }); fault != nil {
+		answers = make([]store.ClaimAnswer, len(requests))
+		for i := range answers {
+			answers[i].Err = fault
+		}
+	}
+	return answers
+}
+
+func (y flakyBatcher) SettleBatch(ctx context.Context, settlements []store.Settlement) (answers []store.SettleAnswer) {
+	if fault := y.f.call(ctx, SettleBatch, func() { answers = y.s.SettleBatch(ctx, settlements) }); fault != nil {
+		answers = make([]store.SettleAnswer, len(settlements))
+		for i := range answers {
+			answers[i].Err = fault
+		}
+	}
+	return answers
 }

@@ -77,6 +77,38 @@ func TestALostReplyIsApplied(t *testing.T) {
 	}
 }
 
+func TestAFaultHitsABatchAsAWhole(t *testing.T) {
+	faults := &storetest.Faults{}
+	s := storetest.Flaky(newReference(), faults)
+	a, b := request(), request()
+	b.Key.ID = "2"
+	faults.Next(storetest.ClaimBatch, storetest.CutBefore, storetest.CutAfter)
+	faults.Next(storetest.SettleBatch, storetest.CutAfter)
+	for _, want := range []error{storetest.ErrCutBefore, storetest.ErrCutAfter} {
+		for _, got := range s.(store.Batcher).ClaimBatch(t.Context(), []store.ClaimRequest{a, b}) {
+			if !errors.Is(got.Err, want) || got.Verdict.State != 0 {
+				t.Errorf("claim: got %v, %v, want no state and %v", got.Verdict.State, got.Err, want)
+			}
+		}
+	}
+	settlements := []store.Settlement{
+		{Claim: store.Claim{Key: a.Key, Token: a.Token}, Keep: time.Hour},
+		{Claim: store.Claim{Key: b.Key, Token: b.Token}},
+	}
+	for _, got := range s.(store.Batcher).SettleBatch(t.Context(), settlements) {
+		if !errors.Is(got.Err, storetest.ErrCutAfter) {
+			t.Errorf("settlement: got %v, want a lost reply", got.Err)
+		}
+	}
+	for k, want := range map[store.Key]store.State{a.Key: store.Done, b.Key: store.Claimed} {
+		r := request()
+		r.Key = k
+		if v, err := s.Claim(t.Context(), r); v.State != want {
+			t.Errorf("after lost settlements: got %v, %v, want %v", v.State, err, want)
+		}
+	}
+}
+
 func TestASlowCallArrivesLateOrNotAtAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faults := &storetest.Faults{Delay: time.Second}
@@ -154,11 +186,45 @@ func TestFlakyHasExactlyTheAbilitiesOfItsStore(t *testing.T) {
 			park
 			store.Fencer
 		}
+		renewParkFence struct {
+			renewPark
+			store.Fencer
+		}
 	)
 	r := newReference()
 	for _, s := range []store.Store{
-		r, none{r}, renew{r, r}, park{r, r}, fence{r, r},
+		none{r}, renew{r, r}, park{r, r}, fence{r, r},
 		renewPark{renew{r, r}, r}, renewFence{renew{r, r}, r}, parkFence{park{r, r}, r},
+		renewParkFence{renewPark{renew{r, r}, r}, r},
+		struct {
+			none
+			store.Batcher
+		}{none{r}, r},
+		struct {
+			renew
+			store.Batcher
+		}{renew{r, r}, r},
+		struct {
+			park
+			store.Batcher
+		}{park{r, r}, r},
+		struct {
+			fence
+			store.Batcher
+		}{fence{r, r}, r},
+		struct {
+			renewPark
+			store.Batcher
+		}{renewPark{renew{r, r}, r}, r},
+		struct {
+			renewFence
+			store.Batcher
+		}{renewFence{renew{r, r}, r}, r},
+		struct {
+			parkFence
+			store.Batcher
+		}{parkFence{park{r, r}, r}, r},
+		r, // has them all
 	} {
 		y := storetest.Flaky(s, &storetest.Faults{})
 		if got, want := abilities(y), abilities(s); got != want {
@@ -167,11 +233,12 @@ func TestFlakyHasExactlyTheAbilitiesOfItsStore(t *testing.T) {
 	}
 }
 
-func abilities(s store.Store) [3]bool {
+func abilities(s store.Store) [4]bool {
 	_, r := s.(store.Renewer)
 	_, p := s.(store.Parker)
 	_, n := s.(store.Fencer)
-	return [3]bool{r, p, n}
+	_, b := s.(store.Batcher)
+	return [4]bool{r, p, n, b}
 }
 
 func TestAFlakyStoreWithoutFaultsSatisfiesEveryCase(t *testing.T) {

@@ -9,6 +9,7 @@ const (
 	renewer need = 1 << iota
 	parker
 	fencer
+	batcher
 	corrupt
 	wrongType
 	persist
@@ -21,6 +22,7 @@ func (n need) missing(s store.Store, h Hooks) string {
 	_, renews := s.(store.Renewer)
 	_, parks := s.(store.Parker)
 	_, fences := s.(store.Fencer)
+	_, batches := s.(store.Batcher)
 	for _, part := range []struct {
 		need need
 		have bool
@@ -29,6 +31,7 @@ func (n need) missing(s store.Store, h Hooks) string {
 		{renewer, renews, "store.Renewer"},
 		{parker, parks, "store.Parker"},
 		{fencer, fences, "store.Fencer"},
+		{batcher, batches, "store.Batcher"},
 		{corrupt, h.Corrupt != nil, "Corrupt hook"},
 		{wrongType, h.WrongType != nil, "WrongType hook"},
 		{persist, h.Persist != nil, "Persist hook"},

@@ -14,15 +14,17 @@ import (
 // reference is a right store, written to be made wrong: a wrong store replaces
 // one of its steps, which run under the mutex, each on the record of one key.
 type reference struct {
-	name     func(store.Key) string
-	check    func(ctx context.Context, invalid error) error
-	claim    func(*record, store.ClaimRequest) (store.Verdict, error)
-	complete func(*record, store.Token, time.Duration) (store.Completion, error)
-	release  func(*record, store.Token, bool) error
-	park     func(*record, store.Token, time.Duration) error
-	renew    func(*record, store.Token) error
-	fence    func(*record, store.Token) (int64, error)
-	renewAll func(claims []store.Claim, renew func(store.Claim) error) []error
+	name      func(store.Key) string
+	check     func(ctx context.Context, invalid error) error
+	claim     func(*record, store.ClaimRequest) (store.Verdict, error)
+	complete  func(*record, store.Token, time.Duration) (store.Completion, error)
+	release   func(*record, store.Token, bool) error
+	park      func(*record, store.Token, time.Duration) error
+	renew     func(*record, store.Token) error
+	fence     func(*record, store.Token) (int64, error)
+	renewAll  func(claims []store.Claim, renew func(store.Claim) error) []error
+	claimAll  func(requests []store.ClaimRequest, claim func(store.ClaimRequest) store.ClaimAnswer) []store.ClaimAnswer
+	settleAll func([]store.Settlement, func(store.Settlement) store.SettleAnswer) []store.SettleAnswer
 
 	mu      sync.Mutex // guards records
 	records map[string]*record
@@ -34,7 +36,9 @@ const gap = 100 * time.Millisecond
 func newReference() *reference {
 	return &reference{
 		name: store.Key.String, check: check, claim: claim, complete: complete, release: release,
-		park: park, renew: renew, fence: fence, renewAll: renewAll, records: make(map[string]*record),
+		park: park, renew: renew, fence: fence, renewAll: each[store.Claim, error],
+		claimAll: each[store.ClaimRequest, store.ClaimAnswer], settleAll: each[store.Settlement, store.SettleAnswer],
+		records: make(map[string]*record),
 	}
 }
 
@@ -92,6 +96,24 @@ func (s *reference) Park(ctx context.Context, k store.Key, t store.Token, keep t
 func (s *reference) Renew(ctx context.Context, claims []store.Claim) []error {
 	return s.renewAll(claims, func(c store.Claim) error {
 		return s.on(ctx, c.Key, store.ValidateOwned(c.Key, c.Token), func(rec *record) error { return s.renew(rec, c.Token) })
+	})
+}
+
+func (s *reference) ClaimBatch(ctx context.Context, requests []store.ClaimRequest) []store.ClaimAnswer {
+	return s.claimAll(requests, func(r store.ClaimRequest) (a store.ClaimAnswer) {
+		a.Verdict, a.Err = s.Claim(ctx, r)
+		return a
+	})
+}
+
+func (s *reference) SettleBatch(ctx context.Context, settlements []store.Settlement) []store.SettleAnswer {
+	return s.settleAll(settlements, func(t store.Settlement) (a store.SettleAnswer) {
+		if t.Keep > 0 {
+			a.Completion, a.Err = s.Complete(ctx, t.Key, t.Token, t.Keep)
+			return a
+		}
+		a.Err = s.Release(ctx, t.Key, t.Token, t.Ran)
+		return a
 	})
 }
 

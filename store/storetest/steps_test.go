@@ -138,12 +138,13 @@ func renew(rec *record, t store.Token) error {
 	return nil
 }
 
-func renewAll(claims []store.Claim, renew func(store.Claim) error) []error {
-	errs := make([]error, len(claims))
-	for i, c := range claims {
-		errs[i] = renew(c)
+// each is how a batch is done: one after the other.
+func each[T, A any](batch []T, do func(T) A) []A {
+	answers := make([]A, len(batch))
+	for i, one := range batch {
+		answers[i] = do(one)
 	}
-	return errs
+	return answers
 }
 
 func fence(rec *record, t store.Token) (int64, error) {

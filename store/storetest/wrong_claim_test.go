@@ -31,6 +31,8 @@ var wrongClaims = []wrong{{
 		"the memory of a lapsed claim ends with its horizon",
 		"the memory of a released claim ends with its horizon",
 		"an invalid claim is refused and leaves no record",
+		"a batch of claims counts attempts and parks beyond the limit",
+		"a batch of releases counts the attempts that ran",
 		"concurrent calls look as if they had happened one after the other",
 		"concurrent calls with lost replies and repeats look as if they had happened one after the other",
 	},
@@ -67,6 +69,11 @@ var wrongClaims = []wrong{{
 		"a short part does not pass for the digest of a long one",
 		"two applications never see each other's records",
 		"an invalid complete, release, park, renewal or fence is refused and touches no record",
+		"a batch of claims answers each in its place",
+		"of two claims on one key in a batch the second is busy",
+		"of many concurrent batches exactly one is granted each key",
+		"a batch of settlements answers each in its place",
+		"an invalid settlement is refused alone among its batch",
 		"concurrent calls look as if they had happened one after the other",
 		"concurrent calls with lost replies and repeats look as if they had happened one after the other",
 	},
@@ -224,6 +231,7 @@ var wrongClaims = []wrong{{
 	},
 	caught: []string{
 		"a late copy of a released claim is refused",
+		"a batch of claims answers each in its place",
 	},
 }, {
 	mistake: "checks that a key is free, then writes",
@@ -232,6 +240,7 @@ var wrongClaims = []wrong{{
 	},
 	caught: []string{
 		"of many concurrent claims on a free key exactly one is granted",
+		"of many concurrent batches exactly one is granted each key",
 		"concurrent calls look as if they had happened one after the other",
 		"concurrent calls with lost replies and repeats look as if they had happened one after the other",
 	},

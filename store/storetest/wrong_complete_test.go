@@ -33,6 +33,7 @@ var wrongCompletes = []wrong{{
 		"every step leaves a record with an expiry",
 		"the next step after a record lost its expiry gives it one",
 		"a done key that lost its expiry stays done, and the next complete gives it one",
+		"a batch remembers each completion for its own keep",
 	},
 }, {
 	mistake: "lets copies move the end of done",
@@ -102,6 +103,7 @@ var wrongCompletes = []wrong{{
 		"a shorter second complete does not shorten done",
 		"completing what somebody else completed answers already done",
 		"a done key that lost its expiry stays done, and the next complete gives it one",
+		"a batch of settlements answers each in its place",
 		"concurrent calls look as if they had happened one after the other",
 		"concurrent calls with lost replies and repeats look as if they had happened one after the other",
 	},
@@ -126,6 +128,7 @@ var wrongCompletes = []wrong{{
 		"every step leaves a record with an expiry",
 		"the next step after a record lost its expiry gives it one",
 		"a done key that lost its expiry stays done, and the next complete gives it one",
+		"a batch of settlements answers each in its place",
 		"concurrent calls look as if they had happened one after the other",
 		"concurrent calls with lost replies and repeats look as if they had happened one after the other",
 	},
@@ -156,6 +159,7 @@ var wrongCompletes = []wrong{{
 	},
 	caught: []string{
 		"completing without a record answers recreated and makes the key done",
+		"a batch of settlements answers each in its place",
 	},
 }, {
 	mistake: "leaves a parked key parked when it completes",

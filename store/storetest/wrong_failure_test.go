@@ -71,5 +71,7 @@ var wrongFailures = []wrong{{
 	caught: []string{
 		"an invalid claim is refused and leaves no record",
 		"an invalid complete, release, park, renewal or fence is refused and touches no record",
+		"an invalid claim is refused alone among its batch",
+		"an invalid settlement is refused alone among its batch",
 	},
 }}

@@ -22,6 +22,7 @@ var wrongParks = []wrong{{
 		"every step leaves a record with an expiry",
 		"the next step after a record lost its expiry gives it one",
 		"a parked key that lost its expiry stays parked and is given one",
+		"a batch of claims counts attempts and parks beyond the limit",
 	},
 }, {
 	mistake: "parks only what was released",
@@ -46,6 +47,7 @@ var wrongParks = []wrong{{
 	},
 	caught: []string{
 		"MaxAttempts counts started runs and grants the last of them",
+		"a batch of claims counts attempts and parks beyond the limit",
 	},
 }, {
 	mistake: "has a limit that nobody asked for",

@@ -19,7 +19,7 @@ type wrong struct {
 }
 
 func wrongStores() []wrong {
-	return slices.Concat(wrongClaims, wrongCompletes, wrongReleases, wrongParks, wrongRenewals, wrongFences,
+	return slices.Concat(wrongClaims, wrongCompletes, wrongReleases, wrongParks, wrongRenewals, wrongFences, wrongBatches,
 		wrongRecords, wrongKeys, wrongFailures)
 }
 
