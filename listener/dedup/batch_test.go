@@ -158,7 +158,7 @@ func TestABatchInAnOutageRunsUnprotected(t *testing.T) {
 		p := short()
 		p.Outage = dedup.OutageRun
 		ds := []dedup.Delivery{{Key: key("a"), Policy: p}, {Key: key("b"), Policy: p}}
-		down(f, storetest.CutBefore, storetest.Claim)
+		down(f, storetest.CutBefore, storetest.Claim, storetest.ClaimBatch)
 		for _, r := range b.DeliverTogether(t.Context(), ds, func(ctx context.Context, _ []int) error {
 			time.Sleep(10 * time.Second)
 			return ctx.Err()

@@ -176,10 +176,7 @@ func (c *countingBatches) want(t *testing.T, want ...string) {
 
 func (c *countingBatches) ClaimBatch(ctx context.Context, rs []store.ClaimRequest) []store.ClaimAnswer {
 	c.note("claims %d", len(rs))
-	answers := make([]store.ClaimAnswer, len(rs))
-	for i, r := range rs {
-		answers[i].Verdict, answers[i].Err = c.Claim(ctx, r)
-	}
+	answers := c.Store.ClaimBatch(ctx, rs)
 	if c.lose {
 		return nil
 	}
@@ -188,14 +185,7 @@ func (c *countingBatches) ClaimBatch(ctx context.Context, rs []store.ClaimReques
 
 func (c *countingBatches) SettleBatch(ctx context.Context, ss []store.Settlement) []store.SettleAnswer {
 	c.note("settles %d", len(ss))
-	answers := make([]store.SettleAnswer, len(ss))
-	for i, s := range ss {
-		if s.Keep > 0 {
-			answers[i].Completion, answers[i].Err = c.Complete(ctx, s.Key, s.Token, s.Keep)
-		} else {
-			answers[i].Err = c.Store.Release(ctx, s.Key, s.Token, s.Ran)
-		}
-	}
+	answers := c.Store.SettleBatch(ctx, ss)
 	if c.lose {
 		return nil
 	}
