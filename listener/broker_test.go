@@ -105,34 +105,46 @@ const (
 
 func (s *scene) findBroker() {
 	s.t.Helper()
-	body, err := remoting.Caller{}.Call(s.t.Context(), s.NameServer, clusterInfo, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	brokers, err := remoting.ParseCluster(body)
-	for _, b := range brokers {
-		s.broker = b.Master()
-	}
-	if s.broker == "" {
-		s.t.Fatalf("the name server knows no broker: %v", err)
-	}
+	s.patiently("find the broker", func() error {
+		body, err := remoting.Caller{}.Call(s.t.Context(), s.NameServer, clusterInfo, nil)
+		if err != nil {
+			return err
+		}
+		brokers, err := remoting.ParseCluster(body)
+		for _, b := range brokers {
+			s.broker = b.Master()
+		}
+		return err
+	})
+}
+
+// patiently repeats what a busy broker may not answer in time.
+func (s *scene) patiently(what string, do func() error) {
+	s.t.Helper()
+	var err error
+	defer func() {
+		if err != nil {
+			s.t.Log(err)
+		}
+	}()
+	eventually(s.t, what, func() bool { err = do(); return err == nil })
 }
 
 func (s *scene) createTopic(topic string, queues int) {
 	s.t.Helper()
 	o := listener.TopicOptions{Namespace: s.Namespace}
-	if err := listener.CreateTopic(s.t.Context(), topic, queues, []string{s.NameServer}, o); err != nil {
-		s.t.Fatal(err)
-	}
+	s.patiently("create "+topic, func() error {
+		return listener.CreateTopic(s.t.Context(), topic, queues, []string{s.NameServer}, o)
+	})
 	s.t.Cleanup(func() { s.deleteTopic(s.named(topic)) })
 }
 
 func (s *scene) createGroup(group string) {
 	s.t.Helper()
 	o := listener.TopicOptions{Namespace: s.Namespace}
-	if err := listener.EnsureRetryTopic(s.t.Context(), group, []string{s.NameServer}, o); err != nil {
-		s.t.Fatal(err)
-	}
+	s.patiently("create the retry topic", func() error {
+		return listener.EnsureRetryTopic(s.t.Context(), group, []string{s.NameServer}, o)
+	})
 	s.t.Cleanup(func() {
 		s.deleteTopic("%RETRY%" + s.named(group))
 		s.deleteTopic("%DLQ%" + s.named(group))
@@ -156,7 +168,7 @@ func (s *scene) tell(addr string, code int, fields map[string]string) {
 func (p place) openRecords() (*redisstore.Store, *redis.Client, error) {
 	client := redis.NewClient(&redis.Options{
 		Addr: p.Redis, ContextTimeoutEnabled: true, MaxRetries: -1,
-		ReadTimeout: 200 * time.Millisecond, DialTimeout: time.Second,
+		ReadTimeout: 900 * time.Millisecond, DialTimeout: time.Second,
 	})
 	records, err := redisstore.New(client, redisstore.Options{Prefix: p.Prefix, MinLease: lease})
 	return records, client, err
@@ -236,18 +248,18 @@ var maxOffset = regexp.MustCompile(`"maxOffset":(\d+)`)
 // broker creates that queue with its first message.
 func (s *scene) dead() (count int) {
 	s.t.Helper()
-	body, err := remoting.Caller{}.Call(context.Background(), s.broker, topicStats,
-		map[string]string{"topic": "%DLQ%" + s.named(s.Group)})
-	var answer *remoting.CodeError
-	if errors.As(err, &answer) && answer.Code == remoting.TopicNotExist {
-		return 0
-	}
-	if err != nil {
-		s.t.Errorf("dead-letter queue: %v", err)
-	}
-	for _, found := range maxOffset.FindAllSubmatch(body, -1) {
-		n, _ := strconv.Atoi(string(found[1])) // digits
-		count += n
-	}
+	s.patiently("look into the dead-letter queue", func() error {
+		body, err := remoting.Caller{}.Call(context.Background(), s.broker, topicStats,
+			map[string]string{"topic": "%DLQ%" + s.named(s.Group)})
+		var answer *remoting.CodeError
+		if errors.As(err, &answer) && answer.Code == remoting.TopicNotExist {
+			return nil
+		}
+		for _, found := range maxOffset.FindAllSubmatch(body, -1) {
+			n, _ := strconv.Atoi(string(found[1])) // digits
+			count += n
+		}
+		return err
+	})
 	return count
 }
