@@ -40,13 +40,18 @@ func TestALostReplyOfAClaimIsRepeatedAndRunsNow(t *testing.T) {
 }
 
 func TestAnOutageDefersWithinTheClaimTimeout(t *testing.T) {
-	for name, fault := range map[string]storetest.Fault{
-		"refused": storetest.CutBefore, "replies lost": storetest.CutAfter, "black hole": storetest.Slow,
+	for name, c := range map[string]struct {
+		fault                     storetest.Fault
+		atLeast, atMost, releases int // calls
+	}{
+		"refused":      {storetest.CutBefore, 9, 16, 0},
+		"replies lost": {storetest.CutAfter, 9, 16, 1},
+		"black hole":   {storetest.Slow, 3, 4, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, f := newFlaky(t)
-				down(f, fault, storetest.Claim)
+				down(f, c.fault, storetest.Claim)
 				d := dedup.Delivery{Key: key("1"), Policy: short()}
 				began := time.Now()
 				r := b.Deliver(t.Context(), d, mustNotRun(t))
@@ -56,6 +61,10 @@ func TestAnOutageDefersWithinTheClaimTimeout(t *testing.T) {
 				var cause *store.Error
 				if r.Outcome != dedup.Deferred || !errors.As(r.Err, &cause) {
 					t.Fatalf("got %v, %v; want deferred by the store's error", r.Outcome, r.Err)
+				}
+				claims, releases := f.Calls(storetest.Claim), f.Calls(storetest.Release)
+				if claims < c.atLeast || claims > c.atMost || releases != c.releases {
+					t.Errorf("got %d claims, %d releases; want %d to %d, %d", claims, releases, c.atLeast, c.atMost, c.releases)
 				}
 			})
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/memstore"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
 )
 
 func TestRenewalsOfShortLeasesDoNotCutThoseOfLongOnes(t *testing.T) {
@@ -54,6 +55,18 @@ func TestAnAnswerAboutTheLeaseAfterTheEndChangesNothing(t *testing.T) {
 		want(t, b.Deliver(t.Context(), d, holdFor(1500*time.Millisecond)), dedup.Ran, nil)
 		time.Sleep(10 * time.Second) // the renewal comes back
 		want(t, b.Deliver(t.Context(), d, mustNotRun(t)), dedup.Skipped, nil)
+	})
+}
+
+func TestARenewalThatFailsIsRepeatedATwelfthOfTheLeaseLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newFlaky(t)
+		down(f, storetest.CutBefore, storetest.Renew)
+		d := dedup.Delivery{Key: key("1"), Policy: short()}
+		want(t, b.Deliver(t.Context(), d, holdFor(time.Minute)), dedup.Failed, context.Canceled)
+		if got := f.Calls(storetest.Renew); got != 9 { // at 1 s, then each 250 ms until 3 s
+			t.Errorf("renewals: got %d, want 9", got)
+		}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/memstore"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
 )
 
@@ -54,6 +55,47 @@ func TestASuccessIsOnlyRecordedByAValidAnswer(t *testing.T) {
 				r := b.Deliver(t.Context(), dedup.Delivery{Key: key("1"), Policy: short()}, succeed)
 				if r.Outcome != dedup.Ran || !r.Unrecorded || r.Err == nil || c.answer.calls < c.calls {
 					t.Errorf("got %+v after %d calls, want unrecorded after %d or more", r, c.answer.calls, c.calls)
+				}
+			})
+		})
+	}
+}
+
+func TestAReleaseIsRepeatedUntilTheStoreIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newFlaky(t)
+		f.Next(storetest.Release, storetest.CutBefore, storetest.CutAfter, storetest.CutBefore)
+		d := dedup.Delivery{Key: key("1"), Policy: short()}
+		want(t, b.Deliver(t.Context(), d, fail), dedup.Failed, errBoom)
+		want(t, b.Deliver(t.Context(), d, succeed), dedup.Ran, nil)
+		if got := f.Calls(storetest.Release); got != 4 {
+			t.Errorf("releases: got %d, want 4", got)
+		}
+	})
+}
+
+func TestAClaimThatCannotBeReleasedTellsHowLongItBlocks(t *testing.T) {
+	for name, c := range map[string]struct {
+		silent bool // the claims, too
+		left   time.Duration
+	}{
+		"after a Verifier":     {false, 2500 * time.Millisecond},
+		"after claims in vain": {true, 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				silent := &silentClaims{}
+				b := newBench(t, func(s store.Store) store.Store { silent.Store = noReleases{s.(*memstore.Store)}; return silent })
+				d := dedup.Delivery{Key: key("1"), Policy: dedup.FixedLease(3 * time.Second)}
+				want(t, b.Deliver(t.Context(), d, fail), dedup.Failed, errBoom)
+				time.Sleep(d.Policy.Lease)
+				silent.on = c.silent
+				d.Policy.Verifier = func(context.Context, store.Key) (dedup.Finding, error) {
+					time.Sleep(500 * time.Millisecond)
+					return dedup.Unknown, nil
+				}
+				if r := b.Deliver(t.Context(), d, mustNotRun(t)); r.Outcome != dedup.Deferred || r.Left != c.left {
+					t.Errorf("got %v with %v left, want deferred with %v", r.Outcome, r.Left, c.left)
 				}
 			})
 		})

@@ -108,3 +108,20 @@ func (a *answering) Claim(context.Context, store.ClaimRequest) (store.Verdict, e
 	}
 	return a.verdict, a.err
 }
+
+// noReleases refuses every release for good.
+type noReleases struct{ *memstore.Store }
+
+func (noReleases) Release(context.Context, store.Key, store.Token, bool) error {
+	return &store.Error{Class: store.Permanent, Err: errBoom}
+}
+
+// failsAtOnce fails every claim, that of the key "at once" for good.
+type failsAtOnce struct{ store.Store }
+
+func (f *failsAtOnce) Claim(_ context.Context, r store.ClaimRequest) (store.Verdict, error) {
+	if r.Key.ID == "at once" {
+		return store.Verdict{}, &store.Error{Class: store.Permanent, Err: errBoom}
+	}
+	return store.Verdict{}, &store.Error{Class: store.NotApplied, Err: errBoom}
+}
