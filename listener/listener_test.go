@@ -255,6 +255,30 @@ func TestACallbackSubscribedByHandIsKnownByItsFirstMessage(t *testing.T) {
 	})
 }
 
+func TestABatchMayMixWrappedCallbacksAndHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, listener.Options{BatchSize: 32})
+		wrapped, each := r.Wrap(r.callback()), r.Each(r.handler())
+		want(t, each, success, 0, delivered("refunds", "0", 0))
+		want(t, wrapped, success, 0, delivered("orders", "0", 0))
+		want(t, wrapped, success, 0, delivered("orders", "1", 0), delivered("refunds", "2", 0), delivered("orders", "3", 0))
+		want(t, each, success, 0, delivered("refunds", "4", 0), delivered("refunds", "5", 0), delivered("orders", "6", 0))
+		r.wantRan(t, "0", "0", "1", "2", "3", "4", "5", "6")
+	})
+}
+
+func TestAnEventTellsWhetherTheBrokerRepeatsItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, listener.Options{})
+		for n := range int32(3) {
+			want(t, r.Each(r.handler()), success, 0, delivered("orders", "1", n))
+			if got := r.events[n].Redelivered; got != (n > 0) {
+				t.Errorf("reconsumed %d times: redelivered is %t", n, got)
+			}
+		}
+	})
+}
+
 func TestKeysSeparateTopicsTagsAndApplications(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, listener.Options{Namespace: "NS1"})
