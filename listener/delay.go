@@ -31,10 +31,9 @@ func (l levels) usual(reconsumed int32) int {
 	return int(min(3+int64(max(reconsumed, 0)), int64(len(l))))
 }
 
-// longer is the one of two levels that waits longer; 0, the broker's own choice,
-// gives way to any other.
+// longer is the one of two levels that waits longer; a may be 0, none.
 func (l levels) longer(a, b int) int {
-	if a == 0 || b != 0 && l[b-1] > l[a-1] {
+	if a == 0 || l[b-1] > l[a-1] {
 		return b
 	}
 	return a

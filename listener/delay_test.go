@@ -63,6 +63,16 @@ func TestABatchTakesTheLongestOfItsDelays(t *testing.T) {
 	})
 }
 
+func TestABusyMessageDoesNotHurryAFailingSibling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, listener.Options{BatchSize: 8})
+		claimFor(t, r.store, "busy", time.Second)
+		cb := r.Each(r.handler("fails"))
+		want(t, cb, retry, 9, delivered("orders", "fails", 6), delivered("orders", "busy", 0))
+		want(t, cb, retry, 0, delivered("orders", "fails", 6), delivered("orders", "fine", 0)) // the broker's choice
+	})
+}
+
 func TestARetryBudgetDoesNotOverflow(t *testing.T) {
 	began := time.Now()
 	got := strings.Join(listener.Options{

@@ -2,6 +2,7 @@ package listener
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/apache/rocketmq-client-go/v2/consumer"
@@ -21,36 +22,37 @@ func (l *DedupConcurrentListener) verdict(ctx context.Context, items []*item) co
 	if len(items) > 1 {
 		l.bury(ctx, items)
 	}
-	level, unfinished := 0, false
-	for _, it := range items {
-		if it.finished() {
-			continue
-		}
-		unfinished = true
-		level = levels(l.options.DelayLevels).longer(level, l.level(it))
-	}
-	if !unfinished {
+	open := slices.DeleteFunc(slices.Clone(items), (*item).finished)
+	if len(open) == 0 {
 		return consumer.ConsumeSuccess
-	}
-	if len(items) == 1 && items[0].dead() {
-		level = deadLetter
 	}
 	if orderly, ok := primitive.GetOrderlyCtx(ctx); ok && orderly != nil {
 		return l.suspend(orderly)
 	}
-	if c, ok := primitive.GetConcurrentlyCtx(ctx); ok && c != nil && level != 0 {
-		c.DelayLevelWhenNextConsume = level
+	if c, ok := primitive.GetConcurrentlyCtx(ctx); ok && c != nil {
+		if level := l.level(open, len(items) == 1); level != 0 {
+			c.DelayLevelWhenNextConsume = level
+		}
 	}
 	return consumer.ConsumeRetryLater
 }
 
-// level is the delay that a message asks for: none, the broker's choice, unless
-// its key may still be claimed.
-func (l *DedupConcurrentListener) level(it *item) int {
-	if it.result.Outcome != dedup.Deferred {
+// level is the longest delay that a message asks for: not to come back before
+// its key may be free, nor earlier than the broker would send it by itself. It
+// is 0, the broker's or the callback's own choice, if all have failed.
+func (l *DedupConcurrentListener) level(open []*item, alone bool) int {
+	if alone && open[0].dead() {
+		return deadLetter
+	}
+	deferred := func(it *item) bool { return it.result.Outcome != dedup.Failed }
+	if !slices.ContainsFunc(open, deferred) {
 		return 0
 	}
-	return levels(l.options.DelayLevels).forBusy(it.result.Left, it.msg.ReconsumeTimes)
+	table, longest := levels(l.options.DelayLevels), 0
+	for _, it := range open {
+		longest = table.longer(longest, table.forBusy(it.result.Left, it.msg.ReconsumeTimes))
+	}
+	return longest
 }
 
 // suspend answers an orderly consumer, which is not supported but must not lose
