@@ -70,6 +70,21 @@ func TestNothingStartsWhenTheCallerHasGoneDuringVerification(t *testing.T) {
 	})
 }
 
+func TestTheContextOfACallbackEndsWithIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		ds := batchOf(t, b, short(), nil, "a", "b")
+		var alone, together context.Context
+		b.Deliver(t.Context(), ds[0], func(ctx context.Context) error { alone = ctx; return errBoom })
+		b.DeliverTogether(t.Context(), ds, func(ctx context.Context, _ []int) error { together = ctx; return nil })
+		for name, ctx := range map[string]context.Context{"alone": alone, "together": together} {
+			if context.Cause(ctx) != context.Canceled {
+				t.Errorf("%s: got %v, want canceled: it holds on to the caller's context", name, context.Cause(ctx))
+			}
+		}
+	})
+}
+
 func TestACallerThatGoesAwayEndsItsRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := &silentClaims{on: true}
