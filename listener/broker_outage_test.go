@@ -25,6 +25,17 @@ var outages = map[string]func(*scene) (lose, mend func()){
 		s.keepRecordsIn(proxy.Addr())
 		return func() { proxy.BlackHole(true) }, proxy.Heal
 	},
+	"out of memory": func(s *scene) (lose, mend func()) {
+		admin := s.keepRecordsIn(testserver.Redis(s.t).Addr())
+		limit := func(bytes string) func() {
+			return func() {
+				if err := admin.ConfigSet(context.Background(), "maxmemory", bytes).Err(); err != nil {
+					s.t.Error(err)
+				}
+			}
+		}
+		return limit("1"), limit("0")
+	},
 }
 
 func TestBrokerAnOutageOfTheStoreLosesNothing(t *testing.T) {

@@ -98,7 +98,6 @@ func newSceneIn(t *testing.T, namespace string, queues int) *scene {
 const (
 	clusterInfo             = 106
 	topicStats              = 202
-	deleteGroup             = 207
 	deleteTopicOnBroker     = 215
 	deleteTopicOnNameServer = 216
 )
@@ -113,6 +112,9 @@ func (s *scene) findBroker() {
 		brokers, err := remoting.ParseCluster(body)
 		for _, b := range brokers {
 			s.broker = b.Master()
+		}
+		if err == nil && s.broker == "" {
+			err = errors.New("the name server knows none")
 		}
 		return err
 	})
@@ -148,7 +150,6 @@ func (s *scene) createGroup(group string) {
 	s.t.Cleanup(func() {
 		s.deleteTopic("%RETRY%" + s.named(group))
 		s.deleteTopic("%DLQ%" + s.named(group))
-		s.tell(s.broker, deleteGroup, map[string]string{"groupName": s.named(group), "cleanOffset": "true"})
 	})
 }
 
