@@ -1,0 +1,125 @@
+package main
+
+import (
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func parsed(t *testing.T, args ...string) settings {
+	t.Helper()
+	s, err := parse(append([]string{"-namesrv", "h:1", "-redis", "h:2"}, args...), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestWithoutFlagsTheWholeMatrixIsPlayed(t *testing.T) {
+	t.Parallel()
+	s := parsed(t)
+	cells := s.cells()
+	if len(cells) != 16 {
+		t.Errorf("got %d cells, want 2 batches × 2 callbacks × 2 shares of copies × 2 times", len(cells))
+	}
+	if got, want := cells[0], (cell{1, 20, 0, 0, 0}); got != want {
+		t.Errorf("got %v first, want %v", got, want)
+	}
+	if got, want := cells[15], (cell{32, 64, 20, time.Millisecond, 5000}); got != want {
+		t.Errorf("got %v last, want %v", got, want)
+	}
+	want := []contender{{Name: "plain"}, {Name: "hand"}, {Name: "ours"}}
+	if got := s.field(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got contenders %v, want %v", got, want)
+	}
+}
+
+func TestListsAreSeparatedByCommas(t *testing.T) {
+	t.Parallel()
+	s := parsed(t, "-batch", "4, 8", "-work", "0,2ms", "-dup", "5", "-contenders", "ours,plain",
+		"-contender", "java=java -jar x=y.jar")
+	if got, want := s.Batches, []int{4, 8}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got batches %v, want %v", got, want)
+	}
+	if got, want := s.Works, []time.Duration{0, 2 * time.Millisecond}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got work %v, want %v", got, want)
+	}
+	want := []contender{{Name: "ours"}, {Name: "plain"}, {"java", "java -jar x=y.jar"}}
+	if got := s.field(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got contenders %v, want %v", got, want)
+	}
+}
+
+func TestMemoryNeedsNoRedis(t *testing.T) {
+	t.Setenv("DEDUP_TEST_REDIS", "")
+	s, err := parse([]string{"-namesrv", "h:1", "-store", "memory"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []contender{{Name: "plain"}, {Name: "ours"}}
+	if got := s.field(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got contenders %v, want %v", got, want)
+	}
+}
+
+func TestTheServersOfTheTestsAreTheDefault(t *testing.T) {
+	t.Setenv("DEDUP_TEST_NAMESRV", "h:3")
+	t.Setenv("DEDUP_TEST_REDIS", "h:4")
+	s, err := parse(nil, io.Discard)
+	if err != nil || s.NameServer != "h:3" || s.Redis != "h:4" {
+		t.Errorf("got %s, %s, %v, want h:3, h:4", s.NameServer, s.Redis, err)
+	}
+}
+
+func TestEveryBadFlagIsNamedAtOnce(t *testing.T) {
+	t.Setenv("DEDUP_TEST_NAMESRV", "")
+	t.Setenv("DEDUP_TEST_REDIS", "")
+	bad := map[string]string{
+		"-store": "file", "-batch": "0,1", "-callbacks": "1,20000", "-dup": "51", "-work": "-1s", "-rate": "-1",
+		"-messages": "99", "-size": "7", "-reps": "0", "-warmups": "-1", "-timeout": "1ms", "-contenders": "theirs",
+		"-contender": "A b=true",
+	}
+	var args []string
+	for name, value := range bad {
+		args = append(args, name, value)
+	}
+	_, err := parse(append(args, "rest"), io.Discard)
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for name := range bad {
+		if !strings.Contains(err.Error(), name+" is ") && !strings.Contains(err.Error(), name+": ") {
+			t.Errorf("got nothing about %s", name)
+		}
+	}
+	for _, want := range []string{"-namesrv is missing", "-redis is missing", `"rest" is not a flag`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("got nothing like %q", want)
+		}
+	}
+	if len(lines) != len(bad)+3 {
+		t.Errorf("got %d problems, want %d:\n%v", len(lines), len(bad)+3, err)
+	}
+}
+
+func TestContradictionsAreRefused(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"hand needs -store redis":   {"-store", "memory", "-contenders", "hand"},
+		`"ours" is there twice`:     {"-contenders", "ours,ours"},
+		`"plain" is there twice`:    {"-contender", "plain=true"},
+		"-profiles needs -warmups":  {"-profiles", "x", "-warmups", "0"},
+		"want name=command":         {"-contender", "java"},
+		"invalid syntax":            {"-batch", "1,,2"},
+		`invalid duration "soon"`:   {"-work", "soon"},
+		`is none of plain, hand, o`: {"-contenders", ""},
+	} {
+		_, err := parse(append([]string{"-namesrv", "h:1", "-redis", "h:2"}, args...), io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: got %v, want %q", args, err, want)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// row is the figures of a standing as text.
+func (s standing) row() []string {
+	return []string{
+		s.Name, middle(s.Rate, number), limits(s.Rate), middle(s.Ratio, ratio), middle(s.CPU, number),
+		middle(s.Over, number), middle(s.P50, number), middle(s.P99, number), middle(s.Trips, ratio),
+		middle(s.Redis, number),
+	}
+}
+
+func middle(s *spread, text func(float64) string) string {
+	if s == nil {
+		return "–"
+	}
+	return text(s.Median)
+}
+
+func limits(s *spread) string {
+	if s == nil {
+		return "–"
+	}
+	return number(s.Low) + "–" + number(s.High)
+}
+
+// table is all cells for a terminal.
+func (o outcome) table() string {
+	var b strings.Builder
+	for _, r := range o.Results {
+		fmt.Fprintf(&b, "%s%s\n", r.Cell, r.mark())
+		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+		line := func(fields ...string) { fmt.Fprintln(w, strings.Join(fields, "\t")+"\t") }
+		line("", "messages/s", "low–high", "× plain", "CPU µs", "over plain", "added p50 µs", "p99 µs", "trips", "Redis µs")
+		for _, s := range r.Standings {
+			line(s.row()...)
+		}
+		_ = w.Flush() // into memory
+		for _, note := range slices.Concat(r.Invalid, r.Notes) {
+			fmt.Fprintln(&b, " ", note)
+		}
+		b.WriteByte('\n')
+	}
+	return fmt.Sprintf("%s%s\n%s\n", b.String(), o.Method, o.Place)
+}
+
+// mark warns of a cell that does not count.
+func (r result) mark() string {
+	if len(r.Invalid) > 0 {
+		return " (INVALID)"
+	}
+	return ""
+}
+
+// markdown is a table for README.
+func (o outcome) markdown() string {
+	var b strings.Builder
+	b.WriteString("| batch | callbacks | copies | callback | contender | messages/s | low–high | × plain | CPU µs | " +
+		"over plain | added p50 µs | p99 µs | trips | Redis µs |\n" +
+		"|--:|--:|--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, r := range o.Results {
+		for _, s := range r.Standings {
+			c := r.Cell
+			fmt.Fprintf(&b, "| %d | %d | %d %% | %s%s | %s |\n",
+				c.Batch, c.Callbacks, c.Copies, c.work(), r.mark(), strings.Join(s.row(), " | "))
+		}
+	}
+	return fmt.Sprintf("%s\n%s, %s.\n", b.String(), o.Method, o.Place)
+}
+
+const (
+	blockBegin = "<!-- dedupbench:begin -->\n"
+	blockEnd   = "<!-- dedupbench:end -->"
+)
+
+// replaceBlock puts text between the two marker lines of a file.
+func replaceBlock(file, text string) error {
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(old), blockBegin)
+	_, after, closed := strings.Cut(rest, blockEnd)
+	if !ok || !closed {
+		return fmt.Errorf("%s has no lines %q and %q", file, strings.TrimSpace(blockBegin), blockEnd)
+	}
+	return os.WriteFile(file, []byte(before+blockBegin+text+blockEnd+after), 0o644)
+}
