@@ -38,12 +38,15 @@ func consume(ctx context.Context, args []string, out, log io.Writer) int {
 	}
 	listener.LogTo(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: listener.LevelFatal})))
 	outcome, err := measure(ctx, s, log)
+	if n := outcome.invalid(); n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d cells are invalid", n))
+	}
 	if len(outcome.Results) > 0 {
 		fmt.Fprint(out, outcome.table())
+		if err != nil {
+			s.Write = "" // it shows only what counts
+		}
 		err = errors.Join(err, outcome.save(s))
-	}
-	if err == nil && outcome.invalid() > 0 {
-		err = fmt.Errorf("%d cells are invalid", outcome.invalid())
 	}
 	if err != nil {
 		fmt.Fprintln(log, "dedupbench consume:", err)
@@ -74,6 +77,9 @@ func measure(ctx context.Context, s settings, log io.Writer) (outcome outcome, e
 
 func newContest(ctx context.Context, s settings, log io.Writer) (*contest, error) {
 	self, err := os.Executable()
+	if err == nil && s.Profiles != "" {
+		err = os.MkdirAll(s.Profiles, 0o755)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -22,9 +22,16 @@
 //   - trips: round trips to the store per message, counted on its connections.
 //   - Redis µs: processor time of the Redis server per message.
 //
+// A program of yours takes part by -contender NAME=COMMAND. It is told what to
+// do by the environment variables in stage.go (DEDUPBENCH_NAMESRV, _TOPIC,
+// _GROUP, _MESSAGES, _REDIS and more), exits with 0 when all messages are
+// acknowledged, and may print a report of its own as its last line, as report.go
+// says; without one its whole process is measured, starting up included.
+//
 // A run counts only if every message was acknowledged and every key ran as
 // often as the contender promises. A cell with a run that does not count is
-// marked and makes the exit code 1; 2 is for bad flags.
+// marked and makes the exit code 1; 2 is for bad flags. Topics and records are
+// removed in the end; the broker keeps the names of the groups.
 package main
 
 import (

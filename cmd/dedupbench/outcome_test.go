@@ -86,6 +86,17 @@ func TestChart(t *testing.T) {
 	}
 }
 
+func TestBarsOfAFasterContenderStillFit(t *testing.T) {
+	t.Parallel()
+	r := newResult(cell{}, []contender{{Name: plainName}, {Name: oursName}}, [][]sample{{{Rate: 5}}, {{Rate: 10}}})
+	chart := outcome{Results: []result{r}}.chart()
+	for _, want := range []string{`width="230.0"`, `width="460.0"`} {
+		if !strings.Contains(chart, want) {
+			t.Errorf("got no bar of %s in\n%s", want, chart)
+		}
+	}
+}
+
 func TestFilesAreWrittenWhereTheFlagsSay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -127,7 +128,22 @@ func (s *settings) validate() (errs []error) {
 	check(within(s.Warmups, 0, 1000), "-warmups is %d, want 0 to 1000", s.Warmups)
 	check(s.Timeout >= time.Second, "-timeout is %v, want 1s or more", s.Timeout)
 	check(s.Profiles == "" || s.Warmups > 0, "-profiles needs -warmups: only those runs are profiled")
-	return append(errs, s.validateField()...)
+	return slices.Concat(errs, s.validateField(), s.validateFiles())
+}
+
+// validateFiles finds out before the long run what could not be written after it.
+func (s *settings) validateFiles() (errs []error) {
+	for name, file := range map[string]string{"-out": s.JSON, "-svg": s.SVG} {
+		if info, err := os.Stat(filepath.Dir(file)); file != "" && (err != nil || !info.IsDir()) {
+			errs = append(errs, fmt.Errorf("%s: the folder of %s is not there", name, file))
+		}
+	}
+	if s.Write != "" {
+		if _, _, err := block(s.Write); err != nil {
+			errs = append(errs, fmt.Errorf("-write: %w", err))
+		}
+	}
+	return errs
 }
 
 func (s *settings) validateField() (errs []error) {

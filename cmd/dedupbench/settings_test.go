@@ -79,7 +79,7 @@ func TestEveryBadFlagIsNamedAtOnce(t *testing.T) {
 	bad := map[string]string{
 		"-store": "file", "-batch": "0,1", "-callbacks": "1,20000", "-dup": "51", "-work": "-1s", "-rate": "-1",
 		"-messages": "99", "-size": "7", "-reps": "0", "-warmups": "-1", "-timeout": "1ms", "-contenders": "theirs",
-		"-contender": "A b=true",
+		"-contender": "A b=true", "-out": "none/x.json", "-svg": "none/x.svg", "-write": "settings_test.go",
 	}
 	var args []string
 	for name, value := range bad {

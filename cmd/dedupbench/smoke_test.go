@@ -73,12 +73,20 @@ func TestEveryContenderKeepsItsPromiseOnRealServers(t *testing.T) {
 
 func TestACellIsInvalidWhenACopyRuns(t *testing.T) {
 	again := "again=" + contenderEnv(plainName) // claims to be another but runs every copy
-	code, printed, o := played(t, "-batch", "1", "-dup", "20", "-work", "0", "-contenders", "plain", "-contender", again)
+	readme := filepath.Join(t.TempDir(), "README.md")
+	if err := os.WriteFile(readme, []byte(blockBegin+"old\n"+blockEnd), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, printed, o := played(t, "-batch", "1", "-dup", "20", "-work", "0",
+		"-contenders", "plain", "-contender", again, "-write", readme)
 	if code != 1 || len(o.Results) != 1 || len(o.Results[0].Invalid) != 1 {
 		t.Fatalf("got exit code %d and %+v, want 1 and one invalid run\n%s", code, o.Results, printed)
 	}
 	if want := "again, repetition 1: invalid: 400 runs beyond the first of a key, want 0"; o.Results[0].Invalid[0] != want {
 		t.Errorf("got %q, want %q", o.Results[0].Invalid[0], want)
+	}
+	if text, err := os.ReadFile(readme); err != nil || !strings.Contains(string(text), "old") {
+		t.Errorf("got %v and %q, want the README as it was", err, text)
 	}
 	if !strings.Contains(printed, "(INVALID)") || !strings.Contains(printed, "1 cells are invalid") {
 		t.Errorf("got no mark in\n%s", printed)

@@ -68,8 +68,8 @@ func (o outcome) markdown() string {
 	for _, r := range o.Results {
 		for _, s := range r.Standings {
 			c := r.Cell
-			fmt.Fprintf(&b, "| %d | %d | %d %% | %s%s | %s |\n",
-				c.Batch, c.Callbacks, c.Copies, c.work(), r.mark(), strings.Join(s.row(), " | "))
+			fmt.Fprintf(&b, "| %d | %d | %d %% | %s | %s |\n",
+				c.Batch, c.Callbacks, c.Copies, c.work(), strings.Join(s.row(), " | "))
 		}
 	}
 	return fmt.Sprintf("%s\n%s, %s.\n", b.String(), o.Method, o.Place)
@@ -80,16 +80,26 @@ const (
 	blockEnd   = "<!-- dedupbench:end -->"
 )
 
-// replaceBlock puts text between the two marker lines of a file.
-func replaceBlock(file, text string) error {
-	old, err := os.ReadFile(file)
+// block returns what stands around the block of a file.
+func block(file string) (before, after string, err error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return "", "", err
 	}
-	before, rest, ok := strings.Cut(string(old), blockBegin)
+	before, rest, ok := strings.Cut(string(text), blockBegin)
 	_, after, closed := strings.Cut(rest, blockEnd)
 	if !ok || !closed {
-		return fmt.Errorf("%s has no lines %q and %q", file, strings.TrimSpace(blockBegin), blockEnd)
+		return "", "", fmt.Errorf("%s has no lines %q and %q",
+			file, strings.TrimSpace(blockBegin), strings.TrimSpace(blockEnd))
+	}
+	return before, after, nil
+}
+
+// replaceBlock puts text between the two marker lines of a file.
+func replaceBlock(file, text string) error {
+	before, after, err := block(file)
+	if err != nil {
+		return err
 	}
 	return os.WriteFile(file, []byte(before+blockBegin+text+blockEnd+after), 0o644)
 }

@@ -52,6 +52,10 @@ func (c *contest) turn(ctx context.Context, cell cell, t topic, who contender, n
 	return took
 }
 
+// patience is how long an ended contender's output is waited for, which what it
+// started may hold open.
+const patience = 10 * time.Second
+
 // start runs a contender to its end and returns its report and the processor
 // time of its process.
 func start(ctx context.Context, self string, who contender, s stage) (report, time.Duration, error) {
@@ -60,7 +64,7 @@ func start(ctx context.Context, self string, who contender, s stage) (report, ti
 		cmd = exec.CommandContext(ctx, "sh", "-c", who.Command)
 	}
 	isolate(cmd)
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = patience
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
 	cmd.Env = append(os.Environ(), s.env()...)

@@ -45,8 +45,8 @@ func TestAProgramThatTakesTooLongIsEndedWithItsChildren(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "deadline exceeded") {
 		t.Errorf("got %v, want the deadline", err)
 	}
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("it took %v", took)
+	if took := time.Since(began); took >= patience {
+		t.Errorf("it took %v: the child still held its output", took)
 	}
 }
 
