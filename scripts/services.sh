@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# The real servers behind the integration tests: a RocketMQ name server and broker, and Redis.
+# The real servers behind the integration tests: a RocketMQ name server and broker, and Redis in
+# three ways: a single server, a cluster of three masters, and a master with a replica under three
+# sentinels.
 #
 #   services.sh up             install what is missing, start what is not running, wait until it works
 #   services.sh down           stop what "up" started, and nothing else
@@ -7,30 +9,59 @@
 #   services.sh env [strict]   print the export lines for "go test"; strict: a missing server fails
 #
 # Everything they write is in .services/ of this tree. They listen on loopback, on the ports from
-# DEDUP_SERVICES_PORT on (name server +0, broker +9 +11 +12, Redis +20); without it, on the first
-# free block from 21000 on, so that a server that is already there is never touched. (+12 is the
-# broker's replication port, the only one that cannot be bound to loopback.)
+# DEDUP_SERVICES_PORT on (name server +0, broker +9 +11 +12, Redis +20, cluster +30 to +35, master
+# and replica +40 +41, sentinels +42 to +44); without it, on the first free block from 21000 on, so
+# that a server that is already there is never touched. (+12 is the broker's replication port, the
+# only one that cannot be bound to loopback.)
 set -euo pipefail
 export LC_ALL=C.UTF-8
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 conf=$root/scripts/services
 data=$root/.services
-lib=$data/rocketmq-$(sed -n 's/.*<rocketmq.version>\(.*\)<.*/\1/p' "$conf/pom.xml")
 patience=${DEDUP_SERVICES_PATIENCE:-90} # seconds until a server must work
+
+# In the order of their start. The broker registers when it starts and then only every ten seconds:
+# the name server goes first.
+services=(redis cluster sentinel namesrv broker)
 
 say() { printf 'services: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
 
+# shellcheck source=scripts/services/redis.sh
+. "$conf/redis.sh"
+# shellcheck source=scripts/services/rocketmq.sh
+. "$conf/rocketmq.sh"
+
 use_base() {
   base=$1 namesrv_port=$1 broker_port=$(($1 + 11)) redis_port=$(($1 + 20))
+}
+
+# ports SERVICE prints the ports for its clients.
+ports() {
+  case $1 in
+    cluster) seq $((base + 30)) $((base + 32)) ;;
+    sentinel) seq $((base + 42)) $((base + 44)) ;;
+    *) local port=$1_port; echo "${!port}" ;;
+  esac
+}
+
+addresses() { ports "$1" | sed 's/^/127.0.0.1:/' | paste -s -d ,; }
+
+# members SERVICE prints the names of its processes. Each has a folder of its own.
+members() {
+  case $1 in
+    cluster) echo cluster-{1,2,3} ;;
+    sentinel) echo master replica sentinel-{1,2,3} ;;
+    *) echo "$1" ;;
+  esac
 }
 
 listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 block_is_free() {
   local offset
-  for offset in 0 9 11 12 20; do
+  for offset in 0 9 11 12 20 {30..35} {40..44}; do
     ! listening $(($1 + offset)) || return 1
   done
 }
@@ -49,7 +80,7 @@ choose_base() {
   known_base
   ! any_alive || return 0
   until block_is_free "$base"; do
-    [ -z "${DEDUP_SERVICES_PORT:-}" ] || die "a port of $base…$((base + 20)) is taken; set another DEDUP_SERVICES_PORT"
+    [ -z "${DEDUP_SERVICES_PORT:-}" ] || die "a port of $base…$((base + 44)) is taken; set another DEDUP_SERVICES_PORT"
     [ "$base" -lt 31000 ] || die "no free block of ports; set DEDUP_SERVICES_PORT"
     use_base $((base + 100))
   done
@@ -74,7 +105,21 @@ alive() {
   [[ $pid =~ ^[0-9]+$ ]] && [ "$(identity "$pid")" = "$kept" ]
 }
 
-any_alive() { alive namesrv || alive broker || alive redis; }
+all_alive() {
+  local member
+  for member in $(members "$1"); do alive "$member" || return 1; done
+}
+
+# any_alive [SERVICE...] reports whether a process of these services runs, without arguments: of any.
+any_alive() {
+  local service member
+  for service in "${@:-${services[@]}}"; do
+    for member in $(members "$service"); do
+      ! alive "$member" || return 0
+    done
+  done
+  return 1
+}
 
 # launch NAME COMMAND... runs a server that outlives this script.
 launch() {
@@ -100,62 +145,22 @@ stop() {
   rm -f "$data/$name/pid"
 }
 
-# await NAME waits until the server works, and shows its last words if it does not.
+# await SERVICE waits until it works, and shows its last words if it does not.
 await() {
-  local name=$1 until=$((SECONDS + patience))
-  until "works_$name"; do
-    if ! alive "$name" || [ $SECONDS -ge $until ]; then
-      say "$name does not work; the end of its logs:"
-      tail -n 25 "$data/$name"/{out,server}.log >&2 2>/dev/null || true
+  local service=$1 member until=$((SECONDS + patience))
+  until "works_$service"; do
+    if ! all_alive "$service" || [ $SECONDS -ge $until ]; then
+      say "$service does not work; the end of its logs:"
+      for member in $(members "$service"); do
+        tail -n 25 "$data/$member"/{out,server}.log >&2 2>/dev/null || true
+      done
       exit 1
     fi
     sleep 0.1
   done
 }
 
-bytes() { printf '\\x%02x' $(($1 >> 24 & 255)) $(($1 >> 16 & 255)) $(($1 >> 8 & 255)) $(($1 & 255)); }
-
-# ask PORT CODE FIELDS [BODY] sends one command of RocketMQ's own protocol (total length, header
-# length, JSON header, body) and prints the reply without its lengths.
-ask() {
-  local body=${4:-} header length
-  header='{"code":'$2',"language":"OTHER","version":453,"opaque":1,"flag":0,"extFields":{'$3'}}'
-  {
-    printf '%b%s%s' "$(bytes $((4 + ${#header} + ${#body})))$(bytes ${#header})" "$header" "$body" >&3
-    length=$(timeout 3 head -c 4 <&3 | od -An -tu1 | awk 'NF == 4 { print (($1 * 256 + $2) * 256 + $3) * 256 + $4 }')
-    timeout 3 head -c "${length:?no reply}" <&3 | tr -d '\0'
-  } 2>/dev/null 3<>"/dev/tcp/127.0.0.1/$1"
-}
-
-succeeds() { [[ $(ask "$@" || true) == *'"code":0,'* ]]; }
-
-works_redis() { [ "$(timeout 3 redis-cli -p "$redis_port" ping 2>/dev/null)" = PONG ]; }
-
-# 106: list the brokers.
-works_namesrv() { succeeds "$namesrv_port" 106 ''; }
-
-# 10: send a message to a topic that the broker is to create; 105: ask the name server where that
-# topic is, which it knows only from a broker that registered.
-works_broker() {
-  local topic=services-probe
-  succeeds "$broker_port" 10 '"producerGroup":"services","topic":"'$topic'","defaultTopic":"TBW102",
-    "defaultTopicQueueNums":"1","queueId":"0","sysFlag":"0","bornTimestamp":"'"$(date +%s)"'000","flag":"0",
-    "properties":"","reconsumeTimes":"0","unitMode":"false","batch":"false"' probe &&
-    succeeds "$namesrv_port" 105 '"topic":"'$topic'"'
-}
-
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
-
-# find_java prints the first Java that RocketMQ 5 runs on.
-find_java() {
-  local java version
-  for java in ${JAVA_HOME:+"$JAVA_HOME/bin/java"} "$(command -v java || true)" /usr/lib/jvm/*/bin/java; do
-    [ -x "$java" ] || continue
-    version=$("$java" -version 2>&1) || continue
-    [[ ! $version =~ \"(1[1-9]|[2-9][0-9])[.\"-] ]] || { echo "$java"; return; }
-  done
-  return 1
-}
 
 install_missing() {
   local missing=()
@@ -178,53 +183,23 @@ logged() {
   die "failed: $*"
 }
 
-# fetch_jars leaves the folder of jars complete or not there at all.
-fetch_jars() {
-  [ ! -d "$lib" ] || return 0
-  say "fetching RocketMQ (about 85 MB, once)"
-  rm -rf "$lib.part"
-  logged maven mvn -q -B -f "$conf/pom.xml" dependency:copy-dependencies -DoutputDirectory="$lib.part"
-  mv "$lib.part" "$lib"
-}
-
-# launch_java NAME CLASS HEAP: user.home is where RocketMQ keeps its store and its logs.
-launch_java() {
-  launch "$1" "$(find_java)" "-Xmx$3" -Xss512k -XX:+UseSerialGC \
-    --add-exports=java.base/jdk.internal.ref=ALL-UNNAMED --add-opens=java.base/java.nio=ALL-UNNAMED \
-    --add-opens=java.base/sun.nio.ch=ALL-UNNAMED \
-    "-Duser.home=$data/$1" "-Drocketmq.home.dir=$data/$1" "-Drmq.logback.configurationFile=$conf/logback.xml" \
-    -cp "$lib/*" "$2" -c "$data/$1/$1.conf"
-}
-
-start_namesrv() {
-  { cat "$conf/namesrv.conf"; echo "listenPort=$namesrv_port"; } >"$data/namesrv/namesrv.conf"
-  launch_java namesrv org.apache.rocketmq.namesrv.NamesrvStartup 128m
-}
-
-start_broker() {
-  { cat "$conf/broker.conf"; printf 'listenPort=%s\nnamesrvAddr=127.0.0.1:%s\n' "$broker_port" "$namesrv_port"; } \
-    >"$data/broker/broker.conf"
-  launch_java broker org.apache.rocketmq.broker.BrokerStartup 512m
-}
-
-start_redis() {
-  launch redis redis-server "$conf/redis.conf" --port "$redis_port" --dir "$data/redis"
-}
-
 up() {
-  local name
-  mkdir -p "$data"/{namesrv,broker,redis}
+  local service member
+  mkdir -p "$data"
   exec 9>"$data/lock"
   flock -w 600 9 || die "another 'services.sh up' has been running for ten minutes"
   install_missing
   fetch_jars
   choose_base
-  # The broker registers when it starts and then only every ten seconds: the name server goes first.
-  for name in redis namesrv broker; do
-    alive "$name" || "start_$name"
-    await "$name"
+  for service in "${services[@]}"; do
+    forget_set "$service"
+    for member in $(members "$service"); do
+      mkdir -p "$data/$member"
+      alive "$member" || "start_$service" "$member"
+    done
+    await "$service"
   done
-  say "up: name server 127.0.0.1:$namesrv_port, broker 127.0.0.1:$broker_port, Redis 127.0.0.1:$redis_port"
+  for service in "${services[@]}"; do say "up: $service $(addresses "$service")"; done
 }
 
 down() {
@@ -232,32 +207,40 @@ down() {
   [ -d "$data" ] || return 0
   exec 9>"$data/lock"
   flock -w 600 9 || die "a 'services.sh up' has been running for ten minutes"
-  for name in broker namesrv redis; do stop "$name"; done
+  # Sentinels go before what they watch, so that they do not promote while everything ends.
+  for name in broker namesrv sentinel-{1,2,3} replica master cluster-{1,2,3} redis; do stop "$name"; done
 }
 
 status() {
-  local name port failed=0
+  local service failed=0
   known_base
-  for name in namesrv broker redis; do
-    port=${name}_port
-    if ! alive "$name"; then
-      echo "$name: not running"
+  for service in "${services[@]}"; do
+    if ! any_alive "$service"; then
+      echo "$service: not running"
       failed=1
-    elif "works_$name"; then
-      echo "$name: works, 127.0.0.1:${!port}, pid $(cut -d ' ' -f 1 "$data/$name/pid")"
+    elif all_alive "$service" && "works_$service"; then
+      echo "$service: works, $(addresses "$service"), pid $(pids "$service")"
     else
-      echo "$name: runs but does not answer, see $data/$name"
+      echo "$service: runs but does not work, see $data for $(members "$service")"
       failed=1
     fi
   done
   return $failed
 }
 
+pids() {
+  local member
+  for member in $(members "$1"); do cut -d ' ' -f 1 "$data/$member/pid"; done | paste -s -d ' '
+}
+
 print_env() {
   known_base
   any_alive || die "nothing runs; start it with scripts/services.sh up"
-  echo "export DEDUP_TEST_NAMESRV=127.0.0.1:$namesrv_port"
-  echo "export DEDUP_TEST_REDIS=127.0.0.1:$redis_port"
+  echo "export DEDUP_TEST_NAMESRV=$(addresses namesrv)"
+  echo "export DEDUP_TEST_REDIS=$(addresses redis)"
+  echo "export DEDUP_TEST_REDIS_CLUSTER=$(addresses cluster)"
+  echo "export DEDUP_TEST_REDIS_SENTINEL=$(addresses sentinel)"
+  echo "export DEDUP_TEST_REDIS_MASTER=$master_name"
   [ "${1:-}" != strict ] || echo "export DEDUP_TEST_STRICT=1"
 }
 
