@@ -2,7 +2,8 @@
 // test kills, pauses, fills or misconfigures a server, or loses its replies;
 // for a server that only has to be there, use storetest.Server.
 //
-// [Redis] starts a private redis-server. [NewProxy] stands between a client and
+// [Redis] starts a private redis-server, [Cluster] a Redis Cluster, [Sentinel] a
+// master with a replica under sentinels. [NewProxy] stands between a client and
 // any TCP server, Redis or a RocketMQ broker alike, and loses, delays or cuts
 // what passes. [NewCA] issues the certificates of a TLS server, right and wrong
 // ones. Everything listens on the loopback address only and ends with the test.

@@ -1,26 +1,24 @@
 package testserver
 
 import (
-	"bufio"
-	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"testing"
-	"time"
 )
 
 // RedisServer is a private redis-server process. Its methods fail the test when
 // the process does not obey; they are not safe for concurrent use.
 type RedisServer struct {
-	t    testing.TB
-	port int
-	args []string
-	proc *process // nil after Kill
+	t     testing.TB
+	port  int
+	args  []string
+	works string   // what it logs when it does
+	proc  *process // nil after Kill
 }
+
+const accepts = "Ready to accept connections"
 
 // Redis starts a redis-server on a free loopback port with a folder of its own,
 // and stops it when the test ends. It keeps nothing on disk unless args say so.
@@ -31,6 +29,16 @@ type RedisServer struct {
 // DEDUP_TEST_STRICT=1 it fails it instead.
 func Redis(t testing.TB, args ...string) *RedisServer {
 	t.Helper()
+	needRedis(t)
+	base := append(private(t.TempDir()), args...)
+	return together(t, func() []*RedisServer {
+		return []*RedisServer{{t: t, port: freePort(t), args: base, works: accepts}}
+	})[0]
+}
+
+// needRedis skips or fails a test that cannot start a server.
+func needRedis(t testing.TB) {
+	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		const hint = "redis-server is not in PATH; install the package redis-server or run scripts/test.sh"
 		if os.Getenv("DEDUP_TEST_STRICT") == "1" {
@@ -38,25 +46,50 @@ func Redis(t testing.TB, args ...string) *RedisServer {
 		}
 		t.Skipf("SKIPPED, NO SERVER: %s", hint)
 	}
-	base := []string{"--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--appendonly", "no"}
-	s := &RedisServer{t: t, args: append(base, args...)}
-	t.Cleanup(s.stop)
-	for range 5 { // another process may take the port first
-		s.port = freePort(t)
-		if s.proc = start(t, s.command()); s.proc.ready() {
-			return s
+}
+
+// private are the options of a server that is reached only from here and keeps
+// nothing on disk.
+func private(dir string) []string {
+	return []string{"--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no"}
+}
+
+// together starts the servers that draw returns and stops them when the test
+// ends. It draws again when another process has taken one of their ports first.
+func together(t testing.TB, draw func() []*RedisServer) []*RedisServer {
+	t.Helper()
+	var broken *RedisServer
+	for range 5 {
+		servers := draw()
+		for _, s := range servers {
+			t.Cleanup(s.stop)
+			s.start()
+		}
+		i := slices.IndexFunc(servers, func(s *RedisServer) bool { return !s.proc.await(s.works) })
+		if i < 0 {
+			return servers
+		}
+		broken = servers[i]
+		for _, s := range servers {
+			s.proc.kill()
 		}
 	}
-	t.Fatalf("testserver: redis-server did not start:\n%s", s.proc.output())
+	t.Fatalf("testserver: redis-server did not start:\n%s", broken.proc.output())
 	return nil
 }
 
+func (s *RedisServer) start() {
+	s.t.Helper()
+	s.proc = start(s.t, s.command())
+}
+
+// command has the port last, because a sentinel's options begin with its file.
 func (s *RedisServer) command() []string {
 	port := strconv.Itoa(s.port)
 	if slices.Contains(s.args, "--tls-cert-file") {
-		return append([]string{"--port", "0", "--tls-port", port}, s.args...)
+		return slices.Concat(s.args, []string{"--port", "0", "--tls-port", port})
 	}
-	return append([]string{"--port", port}, s.args...)
+	return slices.Concat(s.args, []string{"--port", port})
 }
 
 // Addr is the server's host:port. It stays the same over Restart.
@@ -73,8 +106,8 @@ func (s *RedisServer) Kill() {
 func (s *RedisServer) Restart() {
 	s.t.Helper()
 	s.stop()
-	s.proc = start(s.t, s.command())
-	if !s.proc.ready() {
+	s.start()
+	if !s.proc.await(s.works) {
 		s.t.Fatalf("testserver: redis-server did not start again:\n%s", s.proc.output())
 	}
 }
@@ -106,74 +139,4 @@ func (s *RedisServer) stop() {
 		s.proc.kill()
 		s.proc = nil
 	}
-}
-
-// process is one life of a server, and the reader of its output.
-type process struct {
-	cmd   *exec.Cmd
-	up    chan struct{} // closed when it is ready to accept connections
-	ended chan struct{} // closed at the end of its output
-
-	mu  sync.Mutex
-	log strings.Builder // guarded by mu
-}
-
-func start(t testing.TB, args []string) *process {
-	t.Helper()
-	p := &process{
-		cmd:   exec.Command("redis-server", args...),
-		up:    make(chan struct{}),
-		ended: make(chan struct{}),
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatalf("testserver: redis-server: %v", err)
-	}
-	p.cmd.Stderr = p.cmd.Stdout
-	if err := p.cmd.Start(); err != nil {
-		t.Fatalf("testserver: redis-server: %v", err)
-	}
-	go p.read(out)
-	return p
-}
-
-func (p *process) read(out io.Reader) {
-	defer close(p.ended)
-	up := p.up
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		p.mu.Lock()
-		p.log.WriteString(lines.Text() + "\n")
-		p.mu.Unlock()
-		if up != nil && strings.Contains(lines.Text(), "Ready to accept connections") {
-			close(up)
-			up = nil
-		}
-	}
-}
-
-// ready waits until the server accepts connections. A server that ends instead,
-// or takes longer than a slow machine needs, is killed.
-func (p *process) ready() bool {
-	limit := time.NewTimer(30 * time.Second)
-	defer limit.Stop()
-	select {
-	case <-p.up:
-		return true
-	case <-p.ended:
-	case <-limit.C:
-	}
-	p.kill()
-	return false
-}
-
-func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // an error means that it has ended already
-	<-p.ended
-	_ = p.cmd.Wait() // "signal: killed" is what was asked for
-}
-
-func (p *process) output() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.String()
 }
