@@ -47,8 +47,25 @@ func (s *Store) do(ctx context.Context, calls []*call) {
 	}
 	for try := 0; len(calls) > 0; try++ {
 		s.send(ctx, calls)
+		s.relearn(ctx, calls)
 		calls = pick(calls, (*call).again)
 		if len(calls) > 0 && (try == s.limits.retries || !s.pause(ctx, try)) {
+			return
+		}
+	}
+}
+
+// relearn has a cluster client ask which server has which slots, when one does
+// not answer. By itself it asks when a server redirects it, which a server that
+// is gone never does, and otherwise once a minute.
+func (s *Store) relearn(ctx context.Context, calls []*call) {
+	cluster, ok := s.client.(interface{ ReloadState(context.Context) })
+	if !ok {
+		return
+	}
+	for _, c := range calls {
+		if _, answered := reply(c.err); c.err != nil && !answered {
+			cluster.ReloadState(ctx) // in the background, once at a time
 			return
 		}
 	}

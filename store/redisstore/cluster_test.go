@@ -3,7 +3,6 @@ package redisstore_test
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -12,43 +11,12 @@ import (
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/redisstore"
-	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest/testserver"
 )
 
-// cluster starts two masters with half of the slots each.
-func cluster(t *testing.T) *redis.ClusterClient {
+func connectCluster(t testing.TB, addrs string, change func(*redis.ClusterOptions)) *redis.ClusterClient {
 	t.Helper()
-	ctx := within(t, ample)
-	args := []string{"--cluster-enabled", "yes", "--appendonly", "yes"}
-	nodes := []*testserver.RedisServer{testserver.Redis(t, args...), testserver.Redis(t, args...)}
-	var admins []*redis.Client
-	for i, node := range nodes {
-		admin := connect(t, node.Addr(), nil)
-		admins = append(admins, admin)
-		if err := admin.ClusterAddSlotsRange(ctx, i*8192, i*8192+8191).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := admin.Do(ctx, "cluster", "set-config-epoch", i+1).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	host, port, err := net.SplitHostPort(nodes[1].Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := admins[0].ClusterMeet(ctx, host, port).Err(); err != nil {
-		t.Fatal(err)
-	}
-	for _, admin := range admins {
-		untilReady(t, ctx, admin)
-	}
-	return connectCluster(t, nodes[0].Addr(), nil)
-}
-
-func connectCluster(t *testing.T, addr string, change func(*redis.ClusterOptions)) *redis.ClusterClient {
-	t.Helper()
-	o := &redis.ClusterOptions{Addrs: []string{addr}, ContextTimeoutEnabled: true, ReadTimeout: time.Second}
+	o := &redis.ClusterOptions{Addrs: strings.Split(addrs, ","), ContextTimeoutEnabled: true, ReadTimeout: time.Second}
 	if change != nil {
 		change(o)
 	}
@@ -57,27 +25,26 @@ func connectCluster(t *testing.T, addr string, change func(*redis.ClusterOptions
 	return client
 }
 
-// untilReady waits until the node knows the owner of every slot.
-func untilReady(t *testing.T, ctx context.Context, node *redis.Client) {
+// awaitState waits until the node says that of the cluster.
+func awaitState(t *testing.T, node *redis.Client, state string) {
 	t.Helper()
+	ctx := within(t, ample)
 	for {
-		state, err := node.ClusterInfo(ctx).Result()
+		text, err := node.ClusterInfo(ctx).Result()
 		if err != nil {
 			t.Fatalf("waiting for the cluster: %v", err)
 		}
-		if strings.Contains(state, "cluster_state:ok") {
+		if strings.Contains(text, "cluster_state:"+state) {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-func TestContractOnACluster(t *testing.T) {
+func TestCluster(t *testing.T) {
 	t.Parallel()
-	client := cluster(t)
+	client := connectCluster(t, testserver.Cluster(t, 2, 0, "--appendonly", "yes").Addrs()[0], nil)
 	s := open(t, client)
-	storetest.Run(t, storetest.Harness{New: func(testing.TB) store.Store { return s }, Hooks: hooks(client)})
-
 	t.Run("check sees every master", func(t *testing.T) {
 		findings, err := s.Inspect(within(t, ample))
 		if err != nil || len(findings) != 0 {

@@ -13,12 +13,34 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	client := shared(t)
+	contract(t, shared(t), func(t testing.TB, addr string) redis.UniversalClient { return connect(t, addr, nil) })
+}
+
+func TestContractOnACluster(t *testing.T) {
+	t.Parallel()
+	join := func(t testing.TB, addrs string) redis.UniversalClient { return connectCluster(t, addrs, nil) }
+	contract(t, join(t, storetest.Server(t, "DEDUP_TEST_REDIS_CLUSTER")), join)
+}
+
+func TestContractUnderSentinels(t *testing.T) {
+	t.Parallel()
+	master := storetest.Server(t, "DEDUP_TEST_REDIS_MASTER")
+	ask := func(t testing.TB, addrs string) redis.UniversalClient { return connectSentinels(t, addrs, master) }
+	contract(t, ask(t, storetest.Server(t, "DEDUP_TEST_REDIS_SENTINEL")), ask)
+}
+
+// contract judges a store on servers that nobody breaks. connect makes such a
+// client of another address.
+func contract(t *testing.T, client redis.UniversalClient, connect func(testing.TB, string) redis.UniversalClient) {
+	t.Helper()
 	s, h := open(t, client), hooks(client)
+	if findings, err := s.Inspect(within(t, ample)); err != nil || len(findings) != 0 {
+		t.Errorf("inspect: got %v, %v, want nothing", findings, err)
+	}
 	h.Silent = func(t testing.TB) store.Store {
-		hole := testserver.NewProxy(t, client.Options().Addr)
+		hole := testserver.NewProxy(t, "127.0.0.1:1")
 		hole.BlackHole(true)
-		return open(t, connect(t, hole.Addr(), nil))
+		return open(t, connect(t, hole.Addr()))
 	}
 	storetest.Run(t, storetest.Harness{New: func(testing.TB) store.Store { return s }, Hooks: h})
 }

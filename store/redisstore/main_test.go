@@ -2,8 +2,10 @@ package redisstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,16 +31,38 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// clean removes what these tests have left on the shared server.
+// clean removes what these tests have left on the shared servers.
 func clean() error {
-	addr := os.Getenv("DEDUP_TEST_REDIS")
-	if addr == "" {
-		return nil
-	}
-	client := redis.NewClient(&redis.Options{Addr: addr})
-	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), ample)
 	defer cancel()
+	var errs []error
+	for _, client := range sharedServers() {
+		if cluster, ok := client.(*redis.ClusterClient); ok {
+			errs = append(errs, cluster.ForEachMaster(ctx, cleanServer))
+		} else {
+			errs = append(errs, cleanServer(ctx, client.(*redis.Client)))
+		}
+		errs = append(errs, client.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// sharedServers are clients of those that there are.
+func sharedServers() (all []redis.UniversalClient) {
+	for env, o := range map[string]*redis.UniversalOptions{
+		"DEDUP_TEST_REDIS":          {},
+		"DEDUP_TEST_REDIS_CLUSTER":  {IsClusterMode: true},
+		"DEDUP_TEST_REDIS_SENTINEL": {MasterName: os.Getenv("DEDUP_TEST_REDIS_MASTER")},
+	} {
+		if addrs := os.Getenv(env); addrs != "" {
+			o.Addrs = strings.Split(addrs, ",")
+			all = append(all, redis.NewUniversalClient(o))
+		}
+	}
+	return all
+}
+
+func cleanServer(ctx context.Context, client *redis.Client) error {
 	names := client.Scan(ctx, 0, prefix+"*", 1000).Iterator()
 	for names.Next(ctx) {
 		if err := client.Del(ctx, names.Val()).Err(); err != nil {
@@ -129,4 +153,12 @@ func completes(t *testing.T, s *redisstore.Store, k store.Key, token store.Token
 	if err != nil || got != want {
 		t.Fatalf("complete: got %v, %v, want %v", got, err, want)
 	}
+}
+
+func newKeys(n int) []store.Key {
+	var keys []store.Key
+	for range n {
+		keys = append(keys, newKey())
+	}
+	return keys
 }
