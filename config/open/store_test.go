@@ -3,10 +3,6 @@ package open_test
 import (
 	"context"
 	"errors"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,13 +19,14 @@ import (
 // secret must never be seen.
 const secret = "hunter2-very-secret"
 
-func at(addr string) config.Config {
+func at(addrs ...string) config.Config {
 	c := configured()
-	c.Store.Redis.Addrs = []string{addr}
+	c.Store.Redis.Addrs = addrs
 	return c
 }
 
-// works wants a store that can claim and complete.
+// works wants a store that can claim and complete. It leaves a record that ends
+// after a minute.
 func works(t *testing.T, c config.Config) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), ample)
@@ -209,31 +206,24 @@ func TestServersThatDoNotFit(t *testing.T) {
 
 func TestACluster(t *testing.T) {
 	t.Parallel()
-	c := at(oneNodeCluster(t))
+	c := at(testserver.Cluster(t, 1, 0).Addrs()...)
 	fails(t, c, "store.redis.cluster")
 	c.Store.Redis.Cluster = true
 	works(t, c)
 }
 
-// oneNodeCluster owns all slots, so that it needs no other node.
-func oneNodeCluster(t *testing.T) string {
-	t.Helper()
-	server := testserver.Redis(t, "--cluster-enabled", "yes")
-	admin := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	defer admin.Close()
-	if err := admin.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
-	for !strings.Contains(admin.ClusterInfo(t.Context()).Val(), "cluster_state:ok") {
-		time.Sleep(10 * time.Millisecond)
-	}
-	return server.Addr()
+func TestTheTestClusterWorks(t *testing.T) {
+	t.Parallel()
+	c := at(strings.Split(storetest.Server(t, "DEDUP_TEST_REDIS_CLUSTER"), ",")...)
+	c.Store.Redis.Cluster = true
+	works(t, c)
 }
 
 func TestSentinels(t *testing.T) {
 	t.Parallel()
-	c := at(sentinel(t, testserver.Redis(t).Addr()))
-	c.Store.Redis.Sentinel = config.Sentinel{MasterName: "records", Password: secret}
+	set := testserver.Sentinel(t, "--requirepass", secret)
+	c := at(set.Addrs()...)
+	c.Store.Redis.Sentinel = config.Sentinel{MasterName: testserver.MasterName, Password: secret}
 	works(t, c)
 
 	unknown := c
@@ -249,41 +239,11 @@ func TestSentinels(t *testing.T) {
 	failsWithin(t, 2*time.Second, absent, "store.redis.addrs")
 }
 
-// sentinel starts one that watches master under the name "records".
-func sentinel(t *testing.T, master string) string {
-	t.Helper()
-	host, port, err := net.SplitHostPort(master)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
-	_, own, _ := net.SplitHostPort(addr)
-	file := filepath.Join(t.TempDir(), "sentinel.conf")
-	text := "bind 127.0.0.1\nport " + own + "\nrequirepass " + secret +
-		"\nsentinel monitor records " + host + " " + port + " 1\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("redis-server", file, "--sentinel")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // an error means that it has ended already
-		_ = cmd.Wait()
-	})
-	client := redis.NewSentinelClient(&redis.Options{Addr: addr, Password: secret})
-	defer client.Close()
-	for began := time.Now(); client.Ping(t.Context()).Err() != nil; {
-		if time.Since(began) > ample {
-			t.Fatal("the sentinel did not start")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return addr
+func TestTheTestSentinelsWork(t *testing.T) {
+	t.Parallel()
+	c := at(strings.Split(storetest.Server(t, "DEDUP_TEST_REDIS_SENTINEL"), ",")...)
+	c.Store.Redis.Sentinel.MasterName = storetest.Server(t, "DEDUP_TEST_REDIS_MASTER")
+	works(t, c)
+	c.Store.Redis.Sentinel.MasterName = "others"
+	fails(t, c, "store.redis.sentinel.master_name")
 }
