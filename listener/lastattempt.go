@@ -94,8 +94,8 @@ func (l *DedupConcurrentListener) exhaust(ctx context.Context, waiting []*item) 
 }
 
 // last reports whether sending the message back may bury it. The broker does so
-// from the maximum on, and one delivery earlier when the client's own send-back
-// fails and it publishes the message instead.
+// from the maximum on. When the client's own send-back fails it publishes the
+// message with one retry more, which may count against the maximum as well.
 func (l *DedupConcurrentListener) last(it *item) bool {
 	return it.msg.ReconsumeTimes >= l.options.MaxReconsumeTimes-1
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/memstore"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/memstore"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
 )
 
@@ -47,7 +48,7 @@ func TestASuccessIsOnlyRecordedByAValidAnswer(t *testing.T) {
 	}{
 		"no completion":       {completeAnswer{}, 2},
 		"not owner":           {completeAnswer{err: store.ErrNotOwner}, 2},
-		"a permanent failure": {completeAnswer{err: &store.Error{Class: store.Permanent, Err: errBoom}}, 1},
+		"a permanent failure": {completeAnswer{err: &store.Error{Class: store.Permanent, Err: errBoom}}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -59,6 +60,17 @@ func TestASuccessIsOnlyRecordedByAValidAnswer(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestASuccessIsRecordedOnceAWrongPermissionIsMended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mended := time.Now().Add(5 * time.Second)
+		b := newBench(t, func(s store.Store) store.Store { return noRights{s.(*memstore.Store), mended} })
+		r := b.Deliver(t.Context(), dedup.Delivery{Key: key("1"), Policy: short()}, succeed)
+		if want(t, r, dedup.Ran, nil); r.Unrecorded {
+			t.Errorf("got %+v, want recorded", r)
+		}
+	})
 }
 
 func TestAReleaseIsRepeatedUntilTheStoreIsBack(t *testing.T) {

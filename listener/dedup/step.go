@@ -199,7 +199,7 @@ func (m *machine) settled(in input) action {
 		m.result.Completion = in.completion
 		m.result.Left = 0
 		return m.finish()
-	case store.ClassOf(in.err) != store.Permanent:
+	case m.repeatable(in.err):
 		if wait := m.backoff(in.jitter); in.now+wait < m.giveUp {
 			return action{kind: settleAction(m.phase), after: wait}
 		}
@@ -208,6 +208,16 @@ func (m *machine) settled(in input) action {
 		m.result.Unrecorded, m.result.Err = true, in.err
 	}
 	return m.finish()
+}
+
+// repeatable reports whether a settling call that failed is worth repeating. A
+// success is: what is permanent to the store, such as a missing right, somebody
+// may mend before the time is over.
+func (m *machine) repeatable(err error) bool {
+	if m.phase == completing {
+		return !errors.Is(err, store.ErrInvalid)
+	}
+	return store.ClassOf(err) != store.Permanent
 }
 
 func settleAction(p phase) actionKind {

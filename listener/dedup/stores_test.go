@@ -21,6 +21,21 @@ func (c *completeAnswer) Complete(context.Context, store.Key, store.Token, time.
 	return 0, c.err
 }
 
+// noRights refuses every complete for good, until somebody mends that.
+type noRights struct {
+	*memstore.Store
+	mended time.Time
+}
+
+func (n noRights) Complete(
+	ctx context.Context, k store.Key, t store.Token, keep time.Duration,
+) (store.Completion, error) {
+	if time.Now().Before(n.mended) {
+		return 0, &store.Error{Class: store.Permanent, Err: errBoom}
+	}
+	return n.Store.Complete(ctx, k, t, keep)
+}
+
 // silentClaims applies claims and, while on, loses every reply.
 type silentClaims struct {
 	store.Store
