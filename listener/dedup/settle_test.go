@@ -9,7 +9,6 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/memstore"
-	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/memstore"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
 )
 
