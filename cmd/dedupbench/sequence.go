@@ -12,12 +12,13 @@ const headSize = 8
 
 // sequence is the order of keys in one queue of n messages, of which so many
 // percent are copies. Keys are numbered from 0 in the order of their first
-// message. The first quarter has no copy; from then on they come evenly, each
-// at least a quarter of the queue behind its key's first message, so that it is
-// a copy of finished work, as most are in practice.
+// message. The first half has no copy; from then on they come evenly, each at
+// least half of the queue behind its key's first message, so that it is a copy of
+// finished work, as most are in practice: one that meets its running original is
+// sent back and comes again after seconds.
 func sequence(n, percent int) (keys []int, distinct int) {
 	copies := n * percent / 100
-	lead := max(1, n/4)
+	lead := max(1, n/2)
 	rest := n - lead
 	copied := 0
 	for i := range n {

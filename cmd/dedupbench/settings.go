@@ -128,6 +128,11 @@ func (s *settings) validate() (errs []error) {
 	check(within(s.Warmups, 0, 1000), "-warmups is %d, want 0 to 1000", s.Warmups)
 	check(s.Timeout >= time.Second, "-timeout is %v, want 1s or more", s.Timeout)
 	check(s.Profiles == "" || s.Warmups > 0, "-profiles needs -warmups: only those runs are profiled")
+	if errs == nil && slices.Max(s.Copies) > 0 {
+		least := 4 * slices.Max(s.Batches) * slices.Max(s.Callbacks)
+		check(s.Messages >= least, "-messages is %d, want %d or more, 4 × batch × callbacks, with -dup: "+
+			"copies would meet their running originals", s.Messages, least)
+	}
 	return slices.Concat(errs, s.validateField(), s.validateFiles())
 }
 

@@ -112,6 +112,7 @@ func TestContradictionsAreRefused(t *testing.T) {
 		`"ours" is there twice`:     {"-contenders", "ours,ours"},
 		`"plain" is there twice`:    {"-contender", "plain=true"},
 		"-profiles needs -warmups":  {"-profiles", "x", "-warmups", "0"},
+		"want 8192 or more":         {"-messages", "8191"},
 		"want name=command":         {"-contender", "java"},
 		"invalid syntax":            {"-batch", "1,,2"},
 		`invalid duration "soon"`:   {"-work", "soon"},
