@@ -93,13 +93,18 @@ func (l *DedupConcurrentListener) address(it *item, topic string) error {
 		Policy:      r.policy,
 		Redelivered: it.msg.ReconsumeTimes > 0,
 	}
+	if !ok && len(l.rules) > 0 {
+		l.once.warn(l.log, "a topic that Options.Topics does not name takes the settings of all others", it, l.group)
+	}
 	id, err := callKey(r.key, it.msg)
 	if err == nil && id == "" {
+		l.once.warn(l.log, "a message has no business key: the default key only catches copies made by the broker", it,
+			l.group)
 		it.delivery.Fallback = true
 		id, err = callKey(DefaultKey(), it.msg)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrKey, err)
+		return fmt.Errorf("%w: message %s: %w", ErrKey, it.msg.MsgId, err)
 	}
 	it.delivery.Key.ID = id
 	return nil

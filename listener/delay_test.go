@@ -76,6 +76,7 @@ func TestABusyMessageDoesNotHurryAFailingSibling(t *testing.T) {
 func TestARetryBudgetDoesNotOverflow(t *testing.T) {
 	began := time.Now()
 	got := strings.Join(listener.Options{
+		Key:               listener.DefaultKey(),
 		MaxReconsumeTimes: math.MaxInt32,
 		Policy:            dedup.Policy{Keep: store.MaxDuration},
 	}.Warnings(), "\n")

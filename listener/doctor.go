@@ -11,6 +11,7 @@ import (
 // Warnings are the settings that work but fit badly together, one sentence with
 // its remedy each. [NewDedupConcurrentListener] logs them.
 func (o Options) Warnings() []string {
+	unkeyed := o.unkeyed()
 	o = o.withDefaults("")
 	if len(o.DelayLevels) == 0 {
 		return nil // does not work at all
@@ -21,6 +22,10 @@ func (o Options) Warnings() []string {
 		warnings = append(warnings, fmt.Sprintf("a message may wait %v on its last delivery, but after ConsumeTimeout (%v) "+
 			"the client sends it back, which buries it: shorten LastWait, raise ConsumeTimeout or give a Producer",
 			o.LastWait, o.ConsumeTimeout))
+	}
+	if unkeyed != "" {
+		warnings = append(warnings, unkeyed+": no key function, so that only copies made by the broker and the client "+
+			"are recognised, not what a producer sends again: set Key, or choose DefaultKey() to say that this is meant")
 	}
 	for _, t := range o.Topics {
 		warnings = append(warnings, o.policyWarnings("topic "+t.Name, t.Policy.Over(o.Policy), budget)...)
@@ -44,4 +49,20 @@ func (o Options) policyWarnings(where string, p dedup.Policy, budget time.Durati
 	warn(p.Horizon < longest+p.Lease, "attempts are remembered for %v, but a retry may come %v later: raise Horizon",
 		p.Horizon, longest+p.Lease)
 	return found
+}
+
+// unkeyed names a topic for which nobody chose a key.
+func (o Options) unkeyed() string {
+	if o.Key != nil {
+		return ""
+	}
+	for _, t := range o.Topics {
+		if t.Key == nil {
+			return "topic " + t.Name
+		}
+	}
+	if len(o.Topics) == 0 {
+		return "all topics"
+	}
+	return ""
 }

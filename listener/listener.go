@@ -36,6 +36,7 @@ type DedupConcurrentListener struct {
 	other   rule            // for topics without their own
 
 	routes routes
+	once   notices
 }
 
 // rule is how messages of one topic become deliveries.

@@ -2,6 +2,7 @@ package listener_test
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/memstore"
 )
 
 func TestEveryBadOptionIsReportedAtOnce(t *testing.T) {
@@ -57,7 +59,7 @@ func TestATopicIsJudgedByWhatItTakesFromTheListener(t *testing.T) {
 }
 
 func TestWarningsNameWhatFitsBadlyTogether(t *testing.T) {
-	if got := (listener.Options{}).Warnings(); len(got) != 0 {
+	if got := (listener.Options{Key: listener.DefaultKey()}).Warnings(); len(got) != 0 {
 		t.Errorf("defaults: got %v", got)
 	}
 	got := strings.Join(listener.Options{
@@ -85,4 +87,48 @@ func TestANilCallbackAcknowledgesNothing(t *testing.T) {
 		t.Error("a nil handler was subscribed")
 	}
 	want(t, r.Each(func(context.Context, *primitive.MessageExt) error { return nil }), retry, 0)
+}
+
+func TestAForgottenKeyIsToldAtStart(t *testing.T) {
+	keyed := listener.Topic{Name: "orders", Key: listener.KeyFromKeys()}
+	for name, c := range map[string]struct {
+		options listener.Options
+		want    string
+	}{
+		"nothing chosen":      {listener.Options{}, "all topics: no key function"},
+		"one topic forgotten": {listener.Options{Topics: []listener.Topic{keyed, {Name: "refunds"}}}, "topic refunds: no key"},
+		"every topic chosen":  {listener.Options{Topics: []listener.Topic{keyed}}, ""},
+		"chosen for all":      {listener.Options{Key: listener.MessageID()}, ""},
+	} {
+		got := strings.Join(c.options.Warnings(), "\n")
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestMessagesThatMissTheirKeyAreToldOncePerTopic(t *testing.T) {
+	var lines strings.Builder
+	mem, err := memstore.New(memstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := listener.NewDedupConcurrentListener("billing", mem, listener.Options{
+		Topics: []listener.Topic{{Name: "orders", Key: listener.KeyFromJSON("no")}},
+		Guard:  dedup.Options{Logger: slog.New(slog.NewTextHandler(&lines, nil))},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cb := l.Each(func(context.Context, *primitive.MessageExt) error { return nil })
+	for _, topic := range []string{"orders", "orders", "oders", "oders"} {
+		m := delivered(topic, "1", 0)
+		m.Body = []byte(`{"number":1}`)
+		consume(t, cb, m)
+	}
+	for text, want := range map[string]int{"no business key": 1, "Options.Topics does not name": 1, "topic=oders": 1} {
+		if got := strings.Count(lines.String(), text); got != want {
+			t.Errorf("%q: got %d times, want %d\n%s", text, got, want, &lines)
+		}
+	}
 }

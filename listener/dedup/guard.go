@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
@@ -78,8 +79,8 @@ type Guard struct {
 // New returns a guard on s. It reports every bad option at once and does not
 // contact the store.
 func New(s store.Store, o Options) (*Guard, error) {
-	if s == nil {
-		return nil, errors.New("dedup: store is nil")
+	if v := reflect.ValueOf(s); s == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, errors.New("dedup: store is nil: was an error of its constructor ignored?")
 	}
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {

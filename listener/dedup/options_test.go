@@ -19,8 +19,10 @@ func TestNewReportsEveryBadOption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dedup.New(nil, dedup.Options{}); err == nil {
-		t.Error("a nil store was accepted")
+	for _, none := range []store.Store{nil, (*memstore.Store)(nil)} {
+		if _, err := dedup.New(none, dedup.Options{}); err == nil {
+			t.Errorf("%#v was accepted as a store", none)
+		}
 	}
 	_, err = dedup.New(mem, dedup.Options{CallTimeout: -1, ClaimTimeout: time.Microsecond, SettleTimeout: -1})
 	for _, field := range []string{"CallTimeout", "ClaimTimeout", "SettleTimeout"} {

@@ -1,0 +1,41 @@
+package listener
+
+import (
+	"log/slog"
+	"sync"
+)
+
+// maxNotices bounds what is remembered of topics, whose names come from outside.
+const maxNotices = 1000
+
+// notices says once for each topic what would otherwise go unnoticed: that its
+// messages are not recognised by the key somebody had in mind.
+type notices struct {
+	said sync.Map // of notice
+	mu   sync.Mutex
+	n    int // guarded by mu
+}
+
+type notice struct{ text, topic string }
+
+func (s *notices) warn(log *slog.Logger, text string, it *item, group string) {
+	topic := it.delivery.Key.Topic
+	if _, known := s.said.Load(notice{text, topic}); known || !s.first(notice{text, topic}) {
+		return
+	}
+	log.Warn("dedup: "+text, "consumerGroup", group, "topic", topic, "msgId", it.msg.MsgId)
+}
+
+// first reports whether n is said for the first time.
+func (s *notices) first(n notice) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n >= maxNotices {
+		return false
+	}
+	if _, known := s.said.LoadOrStore(n, true); known {
+		return false
+	}
+	s.n++
+	return true
+}
