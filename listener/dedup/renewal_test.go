@@ -64,8 +64,8 @@ func TestARenewalThatFailsIsRepeatedATwelfthOfTheLeaseLater(t *testing.T) {
 		down(f, storetest.CutBefore, storetest.Renew)
 		d := dedup.Delivery{Key: key("1"), Policy: short()}
 		want(t, b.Deliver(t.Context(), d, holdFor(time.Minute)), dedup.Failed, context.Canceled)
-		if got := f.Calls(storetest.Renew); got != 9 { // at 1 s, then each 250 ms until 3 s
-			t.Errorf("renewals: got %d, want 9", got)
+		if got := f.Calls(storetest.Renew); got != 8 && got != 9 { // at 1 s, then each 250 ms until 3 s
+			t.Errorf("renewals: got %d, want 8, or 9 with one at the very end", got)
 		}
 	})
 }
