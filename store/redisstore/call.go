@@ -144,6 +144,9 @@ func (once) NoRetry() bool { return true }
 
 func (s *Store) command(ctx context.Context, c *call, verb string) once {
 	script := c.script
+	if s.compat {
+		script = compatScripts[script]
+	}
 	if c.plain = s.noFlags.Load(); c.plain && script.plain != nil {
 		script = script.plain
 	}
@@ -151,8 +154,12 @@ func (s *Store) command(ctx context.Context, c *call, verb string) once {
 	if verb == "eval" {
 		text = script.source
 	}
-	args := make([]any, 0, 4+len(c.args))
-	args = append(append(args, verb, text, 1, c.name), c.args...)
+	args := append(make([]any, 0, 5+len(c.args)), verb, text, 1, c.name)
+	if s.compat {
+		args[2] = 2
+		args = append(args, companion(c.name))
+	}
+	args = append(args, c.args...)
 	cmd := redis.NewIntSliceCmd(ctx, args...)
 	cmd.SetFirstKeyPos(3)
 	return once{cmd}

@@ -59,4 +59,63 @@
 //
 // A cluster client also needs +cluster|slots, and +command, which go-redis
 // otherwise asks for again and again.
+//
+// # Beside the Java original
+//
+// A Store made by [NewJavaCompatible] shares its records with consumers that use
+// RocketMQDedupListener for Java with its Redis store. Both may take messages of
+// one topic, for the time of a migration or for good: what one has done, the
+// other skips. They must agree about the application, which the original is
+// given as a name, and about the key: the original's default is MessageID of
+// package listener, not DefaultKey. The original must run with UTF-8 as its
+// default charset and with the string serialisers it comes with.
+//
+// A record is two keys. The main key is all that the original knows. Its name is
+//
+//	MSGDEDUP:<application>:<topic>:<tag>:<id>
+//	MSGDEDUP:<application>:<topic>:<id>        without a tag
+//
+// with nothing escaped, hashed or cut; only keys that are UTF-8 are the same
+// there. Its value is CONSUMING, for the lease or for as long as the key is
+// parked, or CONSUMED, for keep, rounded up to whole seconds. Its companion holds what the original has no place for: a value as
+// above. It is in the main key's slot of a cluster, and is called
+//
+//	{<main>}:o            when no } is in the main key's name
+//	{<tag>}:o:<main>      when that has a hash tag of its own
+//	{<number>}:o:<main>   otherwise; the number is the smallest that has the slot
+//
+// The companion of a done record ends after ten minutes at the latest. To have a
+// key run once more, delete both.
+//
+// Between consumers of ours the contract of package store holds, but for names:
+// those of the original escape nothing. The tag a with the id b:c, and no tag
+// with the id a:b:c, are one record to it and so to us (sentences 8 and 10).
+//
+// A claim of the original is Busy until it expires, and no step of ours but a
+// complete touches it. What else it does is beyond our reach:
+//
+//   - It deletes and overwrites records whoever owns them (sentences 5 and 6).
+//     When it deletes a claim of ours, our consumers stay away from the key, and
+//     so do its own from our next renewal on. When it deletes what we have done,
+//     our consumers know that for ten minutes more. When it completes what we
+//     have done, its retention counts, even if it is the shorter.
+//   - Its claim is two commands. If the record ends between them, it runs the
+//     message without a claim (sentence 1).
+//   - It leaves no trace of a failure or a crash. Attempts are those of our
+//     consumers, and no Verifier is asked before a claim that follows its crash.
+//   - It has no parked records: it sends their messages back until the broker
+//     buries them. And it runs a message whose record has any other value, which
+//     is Corrupt to us.
+//   - It tells no durations (sentence 7). A record of its making that has lost its
+//     expiry is given the original's default, a minute or a day.
+//
+// Its claims are told from ours by when they expire. With a lease shorter than
+// its claims, as 30 seconds are than its default of a minute, they always differ.
+// With a longer lease, a claim that it makes after it has deleted ours passes for
+// ours if both end within 10 ms.
+//
+// Another set of rights is needed:
+//
+//	ACL SETUSER dedup on >password ~MSGDEDUP:* ~{*}:o ~{*}:o:MSGDEDUP:* resetchannels \
+//	-@all +eval +evalsha +get +set +del +pttl +pexpireat +time +info
 package redisstore

@@ -33,6 +33,28 @@ func ExampleNew() {
 	// <nil>
 }
 
+// Consumers in Java and in Go share one record per message.
+func ExampleNewJavaCompatible() {
+	client := redis.NewClient(&redis.Options{
+		Addr: "127.0.0.1:6379", ContextTimeoutEnabled: true, ReadTimeout: time.Second,
+	})
+	defer client.Close()
+	records, err := redisstore.NewJavaCompatible(client, redisstore.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// The application is the name that the original is given: by custom, the consumer group.
+	key := store.Key{Application: "order-consumer", Topic: "TopicOrder", Tag: "TagA", ID: "A1001"}
+	token := store.NewToken()
+	verdict, err := records.Claim(context.Background(), store.ClaimRequest{
+		Key: key, Token: token, Lease: 30 * time.Second, Horizon: 3 * time.Hour,
+	})
+	if err != nil || verdict.State != store.Claimed {
+		log.Fatal("the original has it, or has done it: ", verdict, err)
+	}
+	// Redis now has MSGDEDUP:order-consumer:TopicOrder:TagA:A1001 = CONSUMING.
+}
+
 // A server that would lose records is found before the first message.
 func ExampleStore_Check() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

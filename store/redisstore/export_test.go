@@ -20,3 +20,6 @@ func ClassifiedFailures() []string {
 	}
 	return names
 }
+
+// Companion names the second key of a record that is shared with the original.
+var Companion = companion

@@ -18,6 +18,7 @@ type Store struct {
 	client  redis.UniversalClient
 	options Options
 	limits  limits
+	compat  bool // records are shared with the Java original
 
 	noFlags atomic.Bool // the server knows no script flags; found out by running one
 }
@@ -166,6 +167,9 @@ func owned(answer []int64, err error) error {
 // name is the record's name. The braces make the whole key its hash tag, so
 // that a cluster spreads records evenly whatever the key contains.
 func (s *Store) name(k store.Key) string {
+	if s.compat {
+		return compatName(k)
+	}
 	b := make([]byte, 0, 128)
 	b = append(b, s.options.Prefix...)
 	b = append(b, '{')

@@ -1,12 +1,13 @@
--- record: how every script begins. KEYS[1] is the only key it touches, and its value is one of
+-- record: how every script begins. Its last key is the record (the only key, but for compat.lua), and its value is
+-- one of
 --   P|token|attempt|lease|horizon|fence   in flight, expires after lease + horizon
 --   R|token|attempt|horizon|fence         released, expires after horizon
 --   D|token|keep                          done, expires after keep
 --   X|token|attempt|keep                  parked, expires after keep; token is zeros when no owner parked it
 -- token is 32 lower-case hex digits, durations are milliseconds, fence 0 means that none was drawn.
 -- A value of another type ends the script here: GET raises WRONGTYPE and nothing has changed.
-local raw = redis.call('GET', KEYS[1])
-local ttl = redis.call('PTTL', KEYS[1])
+local raw = redis.call('GET', KEYS[#KEYS])
+local ttl = redis.call('PTTL', KEYS[#KEYS])
 
 local FIELDS = {
   P = {'attempt', 'lease', 'horizon', 'fence'},
@@ -38,12 +39,17 @@ local function life(record)
   return record.keep or record.horizon
 end
 
+-- extend starts the life of the record anew.
+local function extend(life)
+  redis.call('PEXPIRE', KEYS[1], life)
+end
+
 -- rearm gives the record its expiry back if it has none, or one later than it can have been given
 -- (PERSIST, a clock that jumped). It returns 1 if it did, else 0.
 local function rearm(record)
   local longest = life(record)
   if ttl >= 0 and ttl <= longest then return 0 end
-  redis.call('PEXPIRE', KEYS[1], longest)
+  extend(longest)
   ttl = longest
   return 1
 end

@@ -4,5 +4,5 @@
 -- Result {1} renewed
 --        {0} not owner, nothing changed
 if not record or record.kind ~= 'P' or record.token ~= ARGV[1] then return {0} end
-redis.call('PEXPIRE', KEYS[1], life(record))
+extend(life(record))
 return {1}
