@@ -176,9 +176,10 @@ func TestDefaultKeyWithoutUniqKeyIsTheFirstOffset(t *testing.T) {
 
 func TestMessageIDIsTheClients(t *testing.T) {
 	t.Parallel()
-	m := message("x", "UNIQ_KEY", "U1")
-	m.MsgId = "U1"
-	runKeyCases(t, []keyCase{{"MsgId", listener.MessageID(), m, "U1", ""}})
+	const id = "FD0000000000000000000000000000027A4A30946E0997966B320000" // of a Java producer
+	m := message("x", "UNIQ_KEY", id)
+	m.MsgId = id
+	runKeyCases(t, []keyCase{{"MsgId", listener.MessageID(), m, id, ""}})
 }
 
 // FuzzKeyFromJSON compares with encoding/json, and shows that no path and no
