@@ -14,6 +14,13 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest/testserver"
 )
 
+// cluster starts two masters with half of the slots each.
+func cluster(t *testing.T) (*redis.ClusterClient, []*testserver.RedisServer) {
+	t.Helper()
+	c := testserver.Cluster(t, 2, 0, "--appendonly", "yes")
+	return connectCluster(t, c.Addrs()[0], nil), c.Masters
+}
+
 func connectCluster(t testing.TB, addrs string, change func(*redis.ClusterOptions)) *redis.ClusterClient {
 	t.Helper()
 	o := &redis.ClusterOptions{Addrs: strings.Split(addrs, ","), ContextTimeoutEnabled: true, ReadTimeout: time.Second}
@@ -43,7 +50,7 @@ func awaitState(t *testing.T, node *redis.Client, state string) {
 
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	client := connectCluster(t, testserver.Cluster(t, 2, 0, "--appendonly", "yes").Addrs()[0], nil)
+	client, _ := cluster(t)
 	s := open(t, client)
 	t.Run("check sees every master", func(t *testing.T) {
 		findings, err := s.Inspect(within(t, ample))

@@ -36,7 +36,7 @@ func says(t *testing.T, c net.Conn, command, want string) {
 
 func TestRedisKeepsItsDataOverKillAndRestart(t *testing.T) {
 	t.Parallel()
-	s := testserver.Redis(t, "--appendonly", "yes")
+	s := testserver.Redis(t, "--appendonly", "yes", "--appendfsync", "no")
 	addr := s.Addr()
 	says(t, dial(t, addr), "SET a 1", "+OK")
 	s.Kill()
