@@ -1,11 +1,14 @@
 package testserver
 
 import (
+	"bufio"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // MasterName is what the sentinels of a [SentinelSet] call its master.
@@ -19,8 +22,9 @@ type SentinelSet struct {
 }
 
 // Sentinel starts such a set, as [Redis] starts a server, and returns when the
-// replica is in step. The sentinels miss the master after one second of
-// silence. args are options of the sentinels.
+// replica is in step. The sentinels do not replace a master before
+// [SentinelSet.Watch]: on a busy machine one that is alive can be silent for
+// seconds. args are options of the sentinels.
 func Sentinel(t testing.TB, args ...string) *SentinelSet {
 	t.Helper()
 	needRedis(t)
@@ -30,6 +34,33 @@ func Sentinel(t testing.TB, args ...string) *SentinelSet {
 		t.Fatalf("testserver: the replica did not follow its master:\n%s", set.Replica.proc.output())
 	}
 	return set
+}
+
+// Watch makes the sentinels replace a master that is silent for a second.
+func (s *SentinelSet) Watch() {
+	s.Master.t.Helper()
+	for _, sentinel := range s.Sentinels {
+		answer, err := command(sentinel.Addr(), "sentinel set "+MasterName+" down-after-milliseconds 1000")
+		if err != nil || answer != "+OK\r\n" {
+			s.Master.t.Errorf("testserver: sentinel set: %q, %v", answer, err)
+		}
+	}
+}
+
+// command sends one line and returns the first line of the answer.
+func command(addr, line string) (string, error) {
+	conn, err := net.DialTimeout("tcp", addr, 10*time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		return "", err
+	}
+	if _, err := fmt.Fprintf(conn, "%s\r\n", line); err != nil {
+		return "", err
+	}
+	return bufio.NewReader(conn).ReadString('\n')
 }
 
 // Addrs are the addresses of the sentinels.
@@ -79,7 +110,7 @@ func sentinelFile(i int, ports []int, master, replica int) string {
 			line("known-sentinel %s 127.0.0.1 %d %s", MasterName, port, identity(j))
 		}
 	}
-	line("down-after-milliseconds %s 1000", MasterName)
+	line("down-after-milliseconds %s 600000", MasterName)
 	line("failover-timeout %s 3000", MasterName)
 	return b.String()
 }
