@@ -36,7 +36,8 @@ func Sentinel(t testing.TB, args ...string) *SentinelSet {
 	return set
 }
 
-// Watch makes the sentinels replace a master that is silent for a second.
+// Watch makes the sentinels, which must have no password, replace a master that
+// is silent for a second.
 func (s *SentinelSet) Watch() {
 	s.Master.t.Helper()
 	for _, sentinel := range s.Sentinels {

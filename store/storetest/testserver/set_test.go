@@ -48,6 +48,11 @@ func TestSentinelsPromoteTheReplica(t *testing.T) {
 	says(t, watcher, "SENTINEL CKQUORUM "+testserver.MasterName,
 		"+OK 3 usable Sentinels. Quorum and failover authorization can be reached")
 
+	for _, sentinel := range s.Sentinels { // as Watch does where they have no password
+		c := dial(t, sentinel.Addr())
+		says(t, c, "AUTH secret", "+OK")
+		says(t, c, "SENTINEL SET "+testserver.MasterName+" down-after-milliseconds 1000", "+OK")
+	}
 	s.Master.Kill()
 	until(t, s.Replica, "SET a 3", "+OK")
 	s.Master.Restart()
