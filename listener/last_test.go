@@ -39,10 +39,11 @@ func TestACopyRemembersTheTopicThatTheClientDidNotRestore(t *testing.T) {
 		r := newRig(t, listener.Options{MaxReconsumeTimes: 3, Producer: p})
 		claim(t, r.store, "1")
 		m := delivered("%RETRY%billing", "1", 2)
+		m.Flag = 42
 		m.WithProperty(primitive.PropertyRetryTopic, "orders")
 		want(t, r.Each(r.handler()), success, 0, m)
-		if got := p.sent[0].GetProperty(primitive.PropertyRetryTopic); got != "orders" {
-			t.Errorf("retry topic: got %q, want orders: the copy would have another key", got)
+		if got := p.sent[0].GetProperty(primitive.PropertyRetryTopic); got != "orders" || p.sent[0].Flag != 42 {
+			t.Errorf("got %q, %d; want orders, or the copy would have another key, and its flag", got, p.sent[0].Flag)
 		}
 	})
 }

@@ -213,7 +213,8 @@ func TestWrapRunsTheAcquiredMessagesTogether(t *testing.T) {
 		want(t, answer(success, errBoom), retry, 0, orders("1", "2", "3")...)
 		want(t, answer(success, nil), success, 0, orders("1", "2", "3")...)
 		want(t, answer(success, nil), success, 0, orders("1", "2", "3")...)
-		if got := fmt.Sprint(calls); got != "[[2] [1 3] [1 3] [1 3]]" {
+		want(t, answer(success, nil), success, 0, orders("4", "5")...)
+		if got := fmt.Sprint(calls); got != "[[2] [1 3] [1 3] [1 3] [4 5]]" {
 			t.Errorf("calls: got %v", got)
 		}
 	})

@@ -120,6 +120,49 @@ func TestABatchTakesOneCallForItsClaimsAndOneForItsEnds(t *testing.T) {
 	})
 }
 
+func TestACompleteBatchIsRecordedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		began := time.Now()
+		b.DeliverEach(t.Context(), ofKeys("1", "2", "3"), 8, func(context.Context, int) error { return nil })
+		if took := time.Since(began); took != 0 {
+			t.Errorf("took %v, want no wait: there is nobody left to wait for", took)
+		}
+	})
+}
+
+func TestCallsForABatchHaveADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(s store.Store) store.Store { return timedBatches{s, s.(store.Batcher), t} })
+		ctx, cancel := context.WithCancel(t.Context())
+		results := b.DeliverEach(ctx, ofKeys("1", "2"), 8, func(context.Context, int) error { cancel(); return nil })
+		wantOutcomes(t, results, dedup.Ran, dedup.Ran)
+	})
+}
+
+// timedBatches is a store that may wait.
+type timedBatches struct {
+	store.Store
+	batches store.Batcher
+	t       *testing.T
+}
+
+func (b timedBatches) check(ctx context.Context) {
+	if at, ok := ctx.Deadline(); !ok || time.Until(at) != dedup.DefaultCallTimeout || ctx.Err() != nil {
+		b.t.Errorf("the call may take until %v, %t, %v; want one second", at, ok, ctx.Err())
+	}
+}
+
+func (b timedBatches) ClaimBatch(ctx context.Context, rs []store.ClaimRequest) []store.ClaimAnswer {
+	b.check(ctx)
+	return b.batches.ClaimBatch(ctx, rs)
+}
+
+func (b timedBatches) SettleBatch(ctx context.Context, ss []store.Settlement) []store.SettleAnswer {
+	b.check(ctx)
+	return b.batches.SettleBatch(ctx, ss)
+}
+
 func TestAMessageThatEndsLongBeforeItsBatchIsRecordedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)

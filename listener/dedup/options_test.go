@@ -44,6 +44,10 @@ func TestNoDurationIsTooLongForTheArithmetic(t *testing.T) {
 			t.Errorf("got %v, want it to name %s", err, field)
 		}
 	}
+	const least = time.Millisecond
+	if _, err = dedup.New(mem, dedup.Options{CallTimeout: least, ClaimTimeout: least, SettleTimeout: least}); err != nil {
+		t.Errorf("timeouts of a millisecond: got %v", err)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		const most = store.MaxDuration
 		f := &storetest.Faults{}
