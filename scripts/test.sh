@@ -36,7 +36,7 @@ all_tests() {
 # The sample tells on its last line what became of every order.
 sample() {
   local last
-  last=$(go run "$1" -namesrv "$DEDUP_TEST_NAMESRV" -redis "$DEDUP_TEST_REDIS" | tee /dev/stderr | tail -n 1) &&
+  last=$(go run "$1" -namesrv "$DEDUP_TEST_NAMESRV" -redis "$DEDUP_TEST_REDIS" | tee >(cat >&2) | tail -n 1) &&
     [[ $last =~ extra=0( |$) && $last =~ lost=0( |$) ]]
 }
 
