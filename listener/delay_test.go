@@ -100,8 +100,15 @@ func TestADelayBeyondAllRecordsIsRefused(t *testing.T) {
 		!strings.Contains(err.Error(), "DelayLevels[1]") {
 		t.Errorf("got %v, want it to name the level", err)
 	}
-	if got := (listener.Options{DelayLevels: []time.Duration{}}).Warnings(); len(got) != 0 {
-		t.Errorf("no levels at all: got %v", got)
+	o.DelayLevels[1]--
+	o.Guard = quiet()
+	if _, err := listener.NewDedupConcurrentListener("g", busy(0), o); err != nil {
+		t.Errorf("got %v, want the longest of all delays accepted", err)
+	}
+	for _, none := range [][]time.Duration{{}, {time.Second, 0}} {
+		if got := (listener.Options{DelayLevels: none, MaxReconsumeTimes: 100}).Warnings(); len(got) != 0 {
+			t.Errorf("levels %v, which do not work at all: got %v", none, got)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package listener
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
@@ -13,7 +14,7 @@ import (
 func (o Options) Warnings() []string {
 	unkeyed := o.unkeyed()
 	o = o.withDefaults("")
-	if len(o.DelayLevels) == 0 {
+	if len(o.DelayLevels) == 0 || slices.Min(o.DelayLevels) <= 0 {
 		return nil // does not work at all
 	}
 	budget := levels(o.DelayLevels).budget(o.MaxReconsumeTimes)

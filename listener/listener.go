@@ -49,6 +49,7 @@ type rule struct {
 // It reports every bad option at once, logs a warning for every setting that
 // fits badly together (see [Options.Warnings]) and does not contact the store.
 func NewDedupConcurrentListener(group string, s store.Store, o Options) (*DedupConcurrentListener, error) {
+	given := o
 	o = o.withDefaults(group)
 	if err := o.validate(group, s); err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func NewDedupConcurrentListener(group string, s store.Store, o Options) (*DedupC
 		}
 		l.rules[t.Name] = r
 	}
-	for _, w := range o.Warnings() {
+	for _, w := range given.Warnings() {
 		l.log.Warn("dedup: "+w, "consumerGroup", group)
 	}
 	return l, nil

@@ -79,6 +79,59 @@ func TestWarningsNameWhatFitsBadlyTogether(t *testing.T) {
 	}
 }
 
+func TestWarningsStartWhereItGetsTight(t *testing.T) {
+	fits := func() listener.Options { // everything touches, nothing is over
+		return listener.Options{
+			Key: listener.MessageID(), MaxReconsumeTimes: 2, DelayLevels: []time.Duration{time.Minute},
+			ConsumeTimeout: time.Minute, LastWait: time.Minute - 1, Policy: dedup.Policy{
+				Lease: 50 * time.Second, MaxConsume: time.Minute - 1, Keep: 2 * time.Minute, Horizon: 110 * time.Second,
+			},
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*listener.Options)
+		want   string
+	}{
+		"nothing is over": {func(*listener.Options) {}, ""},
+		"lease at the budget": {func(o *listener.Options) {
+			o.MaxReconsumeTimes, o.DelayLevels = 5, []time.Duration{10 * time.Second}
+		}, ""},
+		"keep":        {func(o *listener.Options) { o.Policy.Keep-- }, "raise Keep"},
+		"horizon":     {func(o *listener.Options) { o.Policy.Horizon-- }, "raise Horizon"},
+		"max consume": {func(o *listener.Options) { o.Policy.MaxConsume++ }, "shorten MaxConsume"},
+		"last wait":   {func(o *listener.Options) { o.LastWait++ }, "shorten LastWait"},
+		"a producer":  {func(o *listener.Options) { o.LastWait++; o.Producer = &producer{} }, ""},
+	} {
+		o := fits()
+		c.change(&o)
+		got := strings.Join(o.Warnings(), "\n")
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestBadSettingsOfTheEngineAreRefused(t *testing.T) {
+	o := listener.Options{Guard: dedup.Options{CallTimeout: -1}}
+	if l, err := listener.NewDedupConcurrentListener("g", busy(0), o); l != nil || err == nil ||
+		!strings.Contains(err.Error(), "CallTimeout") {
+		t.Errorf("got %v, want it to name CallTimeout", err)
+	}
+}
+
+func TestWithoutALoggerTheDefaultOneWarns(t *testing.T) {
+	var lines strings.Builder
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&lines, nil)))
+	defer slog.SetDefault(before)
+	if _, err := listener.NewDedupConcurrentListener("g", busy(0), listener.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(lines.String(), "no key function") {
+		t.Errorf("got %q", lines.String())
+	}
+}
+
 func TestANilCallbackAcknowledgesNothing(t *testing.T) {
 	r := newRig(t, listener.Options{})
 	want(t, r.Each(nil), retry, 0, orders("1")...)
@@ -87,6 +140,9 @@ func TestANilCallbackAcknowledgesNothing(t *testing.T) {
 		t.Error("a nil handler was subscribed")
 	}
 	want(t, r.Each(func(context.Context, *primitive.MessageExt) error { return nil }), retry, 0)
+	if len(r.events) != 0 {
+		t.Errorf("events: got %v, want none: nothing was delivered", r.events)
+	}
 }
 
 func TestAForgottenKeyIsToldAtStart(t *testing.T) {
