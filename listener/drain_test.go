@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -172,6 +173,21 @@ func TestTheGateOpensWhateverTheConsumerDoes(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestTheConsumerStopsAShortWhileAfterTheLastCallback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, listener.Options{})
+		began := time.Now()
+		err := r.Shutdown(t.Context(), &stopper{err: errBoom})
+		if took := time.Since(began); took != 100*time.Millisecond {
+			t.Errorf("took %v, want a tenth of a second for the client to note its offsets", took)
+		}
+		if !errors.Is(err, errBoom) || errors.Is(err, listener.ErrDraining) ||
+			!strings.Contains(err.Error(), "shutdown of the consumer") {
+			t.Errorf("got %v, want the consumer's error, named so", err)
+		}
+	})
 }
 
 func TestAShutdownWithoutAConsumerClosesNothing(t *testing.T) {

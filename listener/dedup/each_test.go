@@ -135,7 +135,14 @@ func TestCallsForABatchHaveADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, func(s store.Store) store.Store { return timedBatches{s, s.(store.Batcher), t} })
 		ctx, cancel := context.WithCancel(t.Context())
-		results := b.DeliverEach(ctx, ofKeys("1", "2"), 8, func(context.Context, int) error { cancel(); return nil })
+		var started sync.WaitGroup
+		started.Add(2)
+		results := b.DeliverEach(ctx, ofKeys("1", "2"), 8, func(context.Context, int) error {
+			started.Done()
+			started.Wait()
+			cancel() // the ends are recorded all the same
+			return nil
+		})
 		wantOutcomes(t, results, dedup.Ran, dedup.Ran)
 	})
 }

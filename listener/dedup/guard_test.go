@@ -336,28 +336,6 @@ func TestSuccessIsRecordedAlthoughTheCallerIsShuttingDown(t *testing.T) {
 	})
 }
 
-func TestFencesRiseFromOwnerToOwner(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, nil)
-		d := dedup.Delivery{Key: key("1"), Policy: short()}
-		var last int64
-		for range 3 {
-			b.Deliver(t.Context(), d, func(ctx context.Context) error {
-				one, err := dedup.Fence(ctx)
-				two, again := dedup.Fence(ctx)
-				if err != nil || again != nil || one != two || one <= last {
-					t.Errorf("fences: got %d, %v and %d, %v after %d", one, err, two, again, last)
-				}
-				last = one
-				return errBoom
-			})
-		}
-		if _, err := dedup.Fence(t.Context()); !errors.Is(err, dedup.ErrNoFence) {
-			t.Errorf("outside a callback: got %v, want ErrNoFence", err)
-		}
-	})
-}
-
 func TestABatchRunsOnceForTheAcquiredMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)

@@ -3,6 +3,7 @@ package dedup_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -76,6 +77,10 @@ func TestPolicyNamesEveryBadField(t *testing.T) {
 			t.Errorf("got %v, want it to name %s", err, field)
 		}
 	}
+	bad.Outage = dedup.OutageRun
+	if err := bad.Validate(); strings.Contains(err.Error(), "Outage") {
+		t.Errorf("got %v, want no word about a sound field", err)
+	}
 	short := dedup.Policy{Lease: time.Minute, MaxConsume: time.Second}
 	if err := short.Validate(); err == nil || !strings.Contains(err.Error(), "shorter than Lease") {
 		t.Errorf("got %v, want the contradiction named", err)
@@ -97,6 +102,42 @@ func TestDefaultsFitTogether(t *testing.T) {
 	}
 	if p := dedup.FixedLease(time.Minute); p.Lease != p.MaxConsume {
 		t.Errorf("fixed lease: got %+v", p)
+	}
+}
+
+func TestAPolicyTakesWhatItLacksFromItsBase(t *testing.T) {
+	verify := func(context.Context, store.Key) (dedup.Finding, error) { return dedup.Unknown, nil }
+	base := dedup.Policy{
+		Lease: 1, MaxConsume: 2, Keep: 3, Horizon: 4, MaxAttempts: 5, Outage: dedup.OutageRun, Verifier: verify,
+	}
+	own := dedup.Policy{Lease: 11, MaxConsume: 12, Keep: 13, Horizon: 14, MaxAttempts: 15, Outage: dedup.OutageRetry}
+	for name, c := range map[string]struct{ over, want dedup.Policy }{
+		"nothing of its own": {dedup.Policy{}, base}, "all of its own": {own, own},
+	} {
+		got := c.over.Over(base)
+		if got.Verifier == nil {
+			t.Errorf("%s: the Verifier is lost", name)
+		}
+		if got, want := plainPolicy(got), plainPolicy(c.want); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+}
+
+func plainPolicy(p dedup.Policy) string {
+	p.Verifier = nil // functions cannot be compared
+	return fmt.Sprint(p)
+}
+
+func TestNamesOfOutcomesAndPolicies(t *testing.T) {
+	for got, want := range map[string]string{
+		dedup.Ran.String(): "ran", dedup.Failed.String(): "failed", dedup.Outcome(0).String(): "invalid",
+		dedup.Outcome(5).String(): "Outcome(5)", dedup.OutageRun.String(): "run", dedup.OutageRetry.String(): "retry",
+		dedup.Outage(9).String(): "Outage(9)",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 
