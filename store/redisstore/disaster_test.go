@@ -137,7 +137,10 @@ func (l *load) lost(k store.Key, left string, outage time.Duration) (dones, clai
 	grants, ends := l.grants[k], l.ends[k]
 	promised := len(ends) > 0 && !ends[0].late
 	switch {
-	case promised && !strings.HasPrefix(left, "D|"):
+	case promised && strings.HasPrefix(left, "D|"):
+	case promised && ends[0].inDoubt:
+		return 0, 1 // it may run again or not, as after the loss of a claim
+	case promised:
 		return 1, 0
 	case !promised && !grants[0].late && (left == "" || outage > loadLease/2):
 		return 0, 1

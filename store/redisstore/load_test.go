@@ -135,11 +135,13 @@ type grant struct {
 	late    bool
 }
 
-// end is a complete that was answered.
+// end is a complete that was answered. It is late when the call began after the
+// server had gone, and in doubt when it was answered only then: perhaps by the
+// heir, to which the call was repeated.
 type end struct {
-	completion store.Completion
-	late       bool
-	at         time.Time
+	completion    store.Completion
+	late, inDoubt bool
+	at            time.Time
 }
 
 func (w *witness) Claim(ctx context.Context, r store.ClaimRequest) (store.Verdict, error) {
@@ -159,7 +161,7 @@ func (w *witness) Complete(ctx context.Context, k store.Key, t store.Token,
 	c, err := w.Store.Complete(ctx, k, t, keep)
 	if err == nil {
 		w.mu.Lock()
-		w.ends[k] = append(w.ends[k], end{c, late, time.Now()})
+		w.ends[k] = append(w.ends[k], end{c, late, !late && w.gone.Load(), time.Now()})
 		w.mu.Unlock()
 	}
 	return c, err
