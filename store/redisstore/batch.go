@@ -42,6 +42,7 @@ func (s *Store) SettleBatch(ctx context.Context, settlements []store.Settlement)
 		calls = append(calls, c)
 	}
 	s.do(ctx, calls)
+	s.prolong(ctx, calls)
 	for _, c := range calls {
 		if settlements[c.place].Keep > 0 {
 			answers[c.place].Completion, answers[c.place].Err = completion(c.result())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,32 +14,59 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 )
 
-// call is one script on one record, and what came of it.
+// call is one step of one record, and what came of it.
 type call struct {
 	op     string
 	script *script
 	name   string
-	args   []any
-	place  int // of the answer in the caller's list
+	token  string
+	number [4]int64 // what the script takes beside the token
+	place  int      // of the answer in the caller's list
+
+	// The fast path, if there is one: a SET, and what turns the value that it
+	// met into the script's answer, or into nil if the script must decide.
+	set    []any
+	judge  func(c *call, met string, found bool) []int64
+	longer int64 // the keep that a fast complete has overwritten, or 0
 
 	answer  []int64
 	err     error
+	open    bool // the fast path has left it to the script
 	plain   bool // the last try was made without script flags
 	applied bool // perhaps: a try failed in a way that leaves this open
 }
 
 // run makes one call.
-func (s *Store) run(ctx context.Context, op string, script *script, name string, args ...any) ([]int64, error) {
-	c := &call{op: op, script: script, name: name, args: args}
+func (s *Store) run(ctx context.Context, op string, script *script, name, token string,
+	numbers ...int64) ([]int64, error) {
+	c := &call{op: op, script: script, name: name, token: token}
+	copy(c.number[:], numbers)
 	s.do(ctx, []*call{c})
 	return c.result()
 }
 
-// do makes all calls, in one round trip if all goes well. It repeats those that
-// are worth it as often as the client's options say. It does so itself, and
-// keeps go-redis from it, because only then every failed try is seen: when the
-// first one may have been applied, a second that was refused proves nothing.
+// do makes all calls, in one round trip if all goes well. What must wait for a
+// claim on the wire goes after the others.
 func (s *Store) do(ctx context.Context, calls []*call) {
+	calls, held := s.left.hold(calls)
+	s.repeat(ctx, calls)
+	for _, c := range held {
+		if c.err = s.left.wait(ctx, c); c.err == nil {
+			s.repeat(ctx, []*call{c})
+		}
+	}
+}
+
+// repeat makes all calls, and repeats those that are worth it as often as the
+// client's options say. It does so itself, and keeps go-redis from it, because
+// only then every failed try is seen: when the first one may have been applied,
+// a second that was refused proves nothing.
+func (s *Store) repeat(ctx context.Context, calls []*call) {
+	if slices.ContainsFunc(calls, (*call).hasFastPath) && ctx.Err() == nil && !s.takesFastPath(ctx) {
+		for _, c := range calls {
+			c.set = nil
+		}
+	}
 	if err := ctx.Err(); err != nil {
 		for _, c := range calls {
 			c.err = notSent{err}
@@ -71,6 +99,8 @@ func (s *Store) relearn(ctx context.Context, calls []*call) {
 	}
 }
 
+func (c *call) hasFastPath() bool { return c.set != nil }
+
 // again reports whether to repeat the call, after each try.
 func (c *call) again() bool {
 	if c.err == nil {
@@ -90,17 +120,27 @@ func (c *call) result() ([]int64, error) {
 	if c.err == nil {
 		return c.answer, nil
 	}
-	class, _ := classify(c.err)
-	if c.applied && class == store.NotApplied {
-		class = store.Unknown
-	}
-	return nil, &store.Error{Driver: "redisstore", Op: c.op, Class: class, Err: redacted(c.err)}
+	return nil, failure(c.op, c.err, c.applied)
 }
 
-// send makes one try of each call. A server that does not have a script is sent
+// failure is err in the form that the contract asks for. applied tells that an
+// earlier try may have changed something.
+func failure(op string, err error, applied bool) error {
+	class, _ := classify(err)
+	if applied && class == store.NotApplied {
+		class = store.Unknown
+	}
+	return &store.Error{Driver: "redisstore", Op: op, Class: class, Err: redacted(err)}
+}
+
+// send makes one try of each call: the fast path where there is one, and the
+// script of what that leaves open. A server that does not have a script is sent
 // its source, one that cannot read its flags is sent the script without them.
 func (s *Store) send(ctx context.Context, calls []*call) {
 	s.exchange(ctx, calls, "evalsha")
+	if open := pick(calls, func(c *call) bool { return c.open }); len(open) > 0 {
+		s.exchange(ctx, open, "evalsha")
+	}
 	if missing := pick(calls, func(c *call) bool { return errorCode(c.err) == "NOSCRIPT" }); len(missing) > 0 {
 		s.exchange(ctx, missing, "eval")
 	}
@@ -115,34 +155,69 @@ func (c *call) flagged() bool {
 	return c.err != nil && c.script.plain != nil && !c.plain && strings.Contains(c.err.Error(), "compiling script")
 }
 
-// exchange sends the calls in one round trip.
+// exchange sends the calls in one round trip: one alone together with those of
+// other callers, several in a pipeline of their own.
 func (s *Store) exchange(ctx context.Context, calls []*call, verb string) {
+	if len(calls) == 1 {
+		s.single(ctx, calls[0], verb)
+		return
+	}
 	cmds := make([]once, len(calls))
+	pipe := s.client.Pipeline()
 	for i, c := range calls {
 		cmds[i] = s.command(ctx, c, verb)
+		_ = pipe.Process(ctx, cmds[i]) // only queues
 	}
-	if len(cmds) == 1 {
-		_ = s.client.Process(ctx, cmds[0]) // the command has the error, too
-	} else {
-		pipe := s.client.Pipeline()
-		for _, cmd := range cmds {
-			_ = pipe.Process(ctx, cmd) // only queues
-		}
-		_, _ = pipe.Exec(ctx) // each command has its own error
-	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
 	for i, c := range calls {
-		c.answer, c.err = cmds[i].Result()
+		s.read(c, cmds[i])
+	}
+}
+
+func (s *Store) single(ctx context.Context, c *call, verb string) {
+	cmd := s.command(ctx, c, verb)
+	if s.options.NoPipelining {
+		_ = s.client.Process(ctx, cmd) // the command has the error, too
+		s.read(c, cmd)
+		return
+	}
+	var o owner
+	if c.script == claimScript {
+		o = owner{c.name, c.token}
+	}
+	switch sent, err := s.line(ctx, c.name).do(ctx, cmd, o); {
+	case err == nil:
+		s.read(c, cmd)
+	case sent:
+		c.err = err
+	default:
+		c.err = notSent{err}
+	}
+}
+
+// read takes the answer from a command that has been executed.
+func (s *Store) read(c *call, cmd once) {
+	c.open = false
+	switch cmd := cmd.Cmder.(type) {
+	case *redis.IntSliceCmd:
+		c.answer, c.err = cmd.Result()
+	case *redis.StringCmd:
+		met, err := cmd.Result()
+		s.readFast(c, met, err)
 	}
 }
 
 // once is a command that go-redis sends once. It still follows redirections of
 // a cluster, which mean that the command was not run.
-type once struct{ *redis.IntSliceCmd }
+type once struct{ redis.Cmder }
 
 // NoRetry is asked by go-redis.
 func (once) NoRetry() bool { return true }
 
 func (s *Store) command(ctx context.Context, c *call, verb string) once {
+	if c.set != nil {
+		return once{redis.NewStringCmd(ctx, c.set...)}
+	}
 	script := c.script
 	if s.compat {
 		script = compatScripts[script]
@@ -154,12 +229,15 @@ func (s *Store) command(ctx context.Context, c *call, verb string) once {
 	if verb == "eval" {
 		text = script.source
 	}
-	args := append(make([]any, 0, 5+len(c.args)), verb, text, 1, c.name)
+	args := append(make([]any, 0, 6+len(c.number)), verb, text, 1, c.name)
 	if s.compat {
 		args[2] = 2
 		args = append(args, companion(c.name))
 	}
-	args = append(args, c.args...)
+	args = append(args, c.token)
+	for _, n := range c.number[:script.takes] {
+		args = append(args, n)
+	}
 	cmd := redis.NewIntSliceCmd(ctx, args...)
 	cmd.SetFirstKeyPos(3)
 	return once{cmd}

@@ -35,10 +35,10 @@ func (f *Finding) Error() string {
 	return fmt.Sprintf("redisstore: %s%s: %s; %s", f.Field, at, f.Problem, f.Remedy)
 }
 
-// Check runs every script on a scratch record and looks at the settings of
-// every master. It returns nil, or all findings that are no advice as
-// [*Finding], and errors that kept it from looking, joined. It touches no
-// record of the application.
+// Check takes scratch records through every script and along the fast path, and
+// looks at the settings of every master. It returns nil, or all findings that
+// are no advice as [*Finding], and errors that kept it from looking, joined. It
+// touches no record of the application.
 func (s *Store) Check(ctx context.Context) error {
 	findings, err := s.Inspect(ctx)
 	errs := []error{err}
@@ -53,8 +53,9 @@ func (s *Store) Check(ctx context.Context) error {
 // Inspect is Check with the advice: all findings, and what kept it from looking.
 func (s *Store) Inspect(ctx context.Context) ([]*Finding, error) {
 	findings, errServers := s.inspectServers(ctx)
-	more, errScripts := s.tryScripts(ctx)
-	return append(findings, more...), errors.Join(errServers, errScripts)
+	scripts, errScripts := s.tryScripts(ctx)
+	fast, errFast := s.judgeFastPath(ctx)
+	return slices.Concat(findings, scripts, fast), errors.Join(errServers, errScripts, errFast)
 }
 
 // inspectServers reads INFO of every master.
@@ -88,30 +89,36 @@ func (s *Store) inspectServers(ctx context.Context) ([]*Finding, error) {
 	return all, err
 }
 
-// tryScripts takes a scratch record through its life. Its name has one colon
-// between the braces, that of a record has three.
+// scratch is the name of a record to try things with. It has one colon between
+// the braces, that of a record has three.
+func (s *Store) scratch() string {
+	return s.options.Prefix + "{check:" + store.NewToken().String() + "}"
+}
+
+// tryScripts takes a scratch record through its life.
 func (s *Store) tryScripts(ctx context.Context) ([]*Finding, error) {
-	a, b := store.NewToken().String(), store.NewToken().String()
-	name := s.options.Prefix + "{check:" + a + "}"
+	name, a, b := s.scratch(), store.NewToken().String(), store.NewToken().String()
 	const lease, horizon, keep = 60_000, 60_000, 1_000 // ms; the record is gone after keep
 	const positive = -1                                // wanted: any number above 0
 	for _, step := range []struct {
 		op     string
 		script *script
-		args   []any
+		token  string
+		args   []int64
 		want   int64
 	}{
-		{"claim", claimScript, []any{a, lease, horizon, 0, 0}, 1},
-		{"claim of another", claimScript, []any{b, lease, horizon, 0, 0}, 2},
-		{"renew", renewScript, []any{a}, 1},
-		{"fence", fenceScript, []any{a}, positive},
-		{"release", releaseScript, []any{a, 1}, 1},
-		{"claim of a released key", claimScript, []any{b, lease, horizon, 0, 0}, 1},
-		{"park", parkScript, []any{b, keep}, 1},
-		{"complete", completeScript, []any{b, keep}, 3},
-		{"claim of a done key", claimScript, []any{a, lease, horizon, 0, 0}, 3},
+		{"claim", claimScript, a, []int64{lease, horizon, 0, 0}, 1},
+		{"claim of another", claimScript, b, []int64{lease, horizon, 0, 0}, 2},
+		{"renew", renewScript, a, nil, 1},
+		{"fence", fenceScript, a, nil, positive},
+		{"release", releaseScript, a, []int64{1}, 1},
+		{"claim of a released key", claimScript, b, []int64{lease, horizon, 0, 0}, 1},
+		{"park", parkScript, b, []int64{keep}, 1},
+		{"complete", completeScript, b, []int64{keep}, 3},
+		{"longer keep", prolongScript, b, []int64{keep}, 1},
+		{"claim of a done key", claimScript, a, []int64{lease, horizon, 0, 0}, 3},
 	} {
-		answer, err := s.run(ctx, "check: "+step.op, step.script, name, step.args...)
+		answer, err := s.run(ctx, "check: "+step.op, step.script, name, step.token, step.args...)
 		if err != nil {
 			return nil, err
 		}

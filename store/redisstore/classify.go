@@ -114,8 +114,11 @@ func errorCode(err error) string {
 // reply returns the error that a server answered. Redis 6.2 puts one that a
 // script ran into behind the script's name and line, and sometimes a minus.
 func reply(err error) (text string, ok bool) {
+	if err == nil {
+		return "", false
+	}
 	var e redis.Error
-	if err == nil || !errors.As(err, &e) {
+	if !errors.As(err, &e) {
 		return "", false
 	}
 	text = e.Error()
@@ -125,6 +128,12 @@ func reply(err error) (text string, ok bool) {
 		text = strings.TrimPrefix(text, "-")
 	}
 	return text, true
+}
+
+// isReply reports whether a server answered err.
+func isReply(err error) bool {
+	_, ok := reply(err)
+	return ok
 }
 
 func is(target error) func(error) bool {

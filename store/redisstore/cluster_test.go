@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -113,4 +114,28 @@ func renewAcross(t *testing.T, client *redis.ClusterClient, s *redisstore.Store)
 			t.Errorf("renewal %d: got %v", i, err)
 		}
 	}
+}
+
+func TestASilentMasterHoldsUpItsOwnKeysOnly(t *testing.T) {
+	t.Parallel()
+	set := testserver.Cluster(t, 2, 0)
+	client := connectCluster(t, set.Addrs()[0], nil)
+	s := open(t, client)
+	onMaster := func(k store.Key) int { return slotOf(recordName(k)) / 8192 }
+	keys := newKeys(64)
+	for _, k := range newKeys(8) { // connects to both
+		claims(t, s, request(k, store.NewToken()), 1)
+	}
+	set.Masters[1].Pause()
+	defer set.Masters[1].Resume()
+	var callers sync.WaitGroup
+	for _, k := range keys {
+		callers.Go(func() {
+			v, err := s.Claim(within(t, 500*time.Millisecond), request(k, store.NewToken()))
+			if granted := err == nil && v.State == store.Claimed; granted != (onMaster(k) == 0) {
+				t.Errorf("claim on master %d, of which 1 is frozen: got %v, %v", onMaster(k), v, err)
+			}
+		})
+	}
+	callers.Wait()
 }

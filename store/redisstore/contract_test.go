@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/redisstore"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest/testserver"
 )
@@ -43,6 +44,24 @@ func contract(t *testing.T, client redis.UniversalClient, connect func(testing.T
 		return open(t, connect(t, hole.Addr()))
 	}
 	storetest.Run(t, storetest.Harness{New: func(testing.TB) store.Store { return s }, Hooks: h})
+}
+
+func TestContractByScriptsAlone(t *testing.T) {
+	t.Parallel()
+	client := shared(t)
+	beforeSeven(client)
+	s := open(t, client)
+	storetest.Run(t, storetest.Harness{New: func(testing.TB) store.Store { return s }, Hooks: hooks(client)})
+}
+
+func TestContractWithoutPipelining(t *testing.T) {
+	t.Parallel()
+	client := shared(t)
+	s, err := redisstore.New(client, redisstore.Options{Prefix: prefix, NoPipelining: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Run(t, storetest.Harness{New: func(testing.TB) store.Store { return s }, Hooks: hooks(client)})
 }
 
 // hooks reach behind a store with the prefix of these tests.

@@ -17,18 +17,41 @@
 //
 // # Promises
 //
-// Every method is one Lua script on one key, so it is atomic, and it costs one
-// round trip. Durations are the server's own: no time of a client is ever sent
-// or compared. Every record has an expiry. A claim whose reply was lost is
-// repeated and recognised by its token. Complete, Release and Park succeed even
-// when the server is out of memory; a claim then fails. Errors never contain a
-// password.
+// Every step is one command on one key, so it is atomic, and nearly always one
+// round trip. A claim on a free or done key and every complete are plain SETs;
+// what these leave open, and everything else, is a Lua script. A server that
+// does not take SET with NX and GET, such as Redis 6.2, gets scripts only: the
+// first claim or Check finds out. Stores of both kinds share their records.
+//
+// Durations are the server's own: no time of a client is ever sent or compared.
+// Every record has an expiry. A claim whose reply was lost is repeated and
+// recognised by its token. Complete, Release and Park succeed even when the
+// server is out of memory; a claim then fails. Errors never contain a password.
 //
 // Redis 6.2 keeps all this but one: without memory it refuses to complete,
 // too. It also lets scripts write with fewer replicas than min-replicas-to-write.
 //
-// A context's deadline is kept. Its cancellation is noticed between two steps,
-// at the latest after ReadTimeout.
+// # Calls that travel together
+//
+// A call that finds nothing on its way to the server goes at once, by itself.
+// Calls that come while another is on its way gather, and go together when that
+// is back, in one pipeline: many callers at once cost a fraction of many round
+// trips. What takes longer than 20 ms holds nobody up any more, and each master
+// of a cluster has a line of its own. [Options].NoPipelining turns this off.
+//
+// A context's deadline is kept, and a call that has not been sent by then never
+// is. The cancellation of one that waits for others is noticed at once; that of
+// one which goes by itself at the latest after ReadTimeout.
+//
+// A claim whose caller has gone while it was on its way may still be granted.
+// What its owner asks for next, to claim again or to release, waits for it. A
+// release whose own deadline does not allow that is remembered and sent when
+// the claim is back. If the claim was lost on the way and arrives after all,
+// from a connection that was given up, it costs its key one lease.
+//
+// A Store has goroutines only while such calls or releases are on their way: at
+// most until the latest deadline of their callers, ReadTimeout, and a third of
+// MinLease. It needs no closing; [Store.Wait] tells when it is at rest.
 //
 // # What it does not promise
 //
@@ -36,6 +59,12 @@
 // records, a crash without appendonly too, and a server that evicts may lose
 // any. Keys whose records were lost run again: Complete answers Recreated when
 // it comes across one. Nothing here detects a server clock that is set.
+//
+// A complete that meets a longer keep puts it back in a second step. If the
+// process ends between the two, the key is done for the shorter keep.
+//
+// A done record that has lost its expiry is answered as done and left as it is:
+// a claim does not look. The next complete gives it one.
 //
 // # Records
 //
@@ -49,7 +78,7 @@
 //	X|token|attempt|keep                  parked      expires after keep
 //
 // A claim in flight has lapsed when at most its horizon is left. The scripts in
-// the folder lua are the only code that reads or writes values.
+// the folder lua read and write values; beside them only the fast path does.
 //
 // # Rights
 //

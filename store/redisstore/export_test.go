@@ -1,5 +1,18 @@
 package redisstore
 
+// DecodeLua is a script that answers what the scripts make of a record: its kind,
+// token and keep, 0 for one without, or nothing.
+var DecodeLua = recordLua + "return record and {record.kind, record.token, record.kind == 'D' and record.keep or 0}"
+
+// Decode is what Go makes of a record.
+func Decode(value string) (kind, token string, keep int64, ok bool) {
+	r, ok := decode(value)
+	if !ok {
+		return "", "", 0, false
+	}
+	return string(r.kind), r.token, r.keep, true
+}
+
 // Classify is what tests see of the table of errors.
 var Classify = classify
 

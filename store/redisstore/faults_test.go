@@ -32,7 +32,7 @@ func TestRefusalsOfARealServerAreClassified(t *testing.T) {
 		{"cluster without its slots", []string{"--cluster-enabled", "yes"}, nil, store.NotApplied, "CLUSTERDOWN"},
 		{"no memory", []string{"--maxmemory", "1"}, nil, store.NotApplied, "OOM"},
 		{"no password given", nil, [][]any{{"config", "set", "requirepass", "secret"}}, store.Permanent, "NOAUTH"},
-		{"no right to run scripts", nil, [][]any{{"acl", "setuser", "default", "-evalsha", "-eval"}},
+		{"no right to run scripts", nil, [][]any{{"acl", "setuser", "default", "-evalsha", "-eval", "-set"}},
 			store.Permanent, "NOPERM"},
 		{"no right to write", nil, [][]any{{"acl", "setuser", "default", "-set"}}, store.Permanent, "ERR"},
 		{"no right to the keys", nil, [][]any{{"acl", "setuser", "default", "resetkeys"}}, store.Permanent, "NOPERM"},

@@ -25,6 +25,13 @@ type Options struct {
 	// AllowEviction has Check accept a server that removes records when its
 	// memory is full. Keys whose records were evicted run again.
 	AllowEviction bool
+
+	// NoPipelining sends every call by itself, on a connection of its own and
+	// under its caller's context. Otherwise the calls of concurrent callers travel
+	// together, which costs less but shows a hook of the client pipelines instead
+	// of single commands, without the values of their callers' contexts.
+	// Renewals and batches always travel together.
+	NoPipelining bool
 }
 
 func (o Options) withDefaults() Options {

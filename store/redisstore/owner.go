@@ -20,7 +20,7 @@ func (s *Store) Renew(ctx context.Context, claims []store.Claim) []error {
 			continue
 		}
 		calls = append(calls, &call{op: "renew", script: renewScript, name: s.name(c.Key),
-			args: []any{c.Token.String()}, place: i})
+			token: c.Token.String(), place: i})
 	}
 	s.do(ctx, calls)
 	for _, c := range calls {

@@ -126,8 +126,8 @@ func TestAServerWithoutScriptFlagsGetsPlainScripts(t *testing.T) {
 	}
 	for _, k := range keys { // all at once: each may be the one to find out
 		all.Go(func() {
-			if got, err := s.Complete(within(t, ample), k, a, ample); got != store.Completed || err != nil {
-				t.Errorf("complete: got %v, %v, want completed", got, err)
+			if err := s.Release(within(t, ample), k, a, true); err != nil {
+				t.Errorf("release: %v", err)
 			}
 		})
 	}

@@ -13,14 +13,20 @@ import (
 )
 
 // Store keeps the records in Redis. Make one with [New]. It is safe for
-// concurrent use, starts no goroutines and needs no closing; its client does.
+// concurrent use and needs no closing; its client does, after [Store.Wait] if
+// nothing that is on its way may be cut off.
 type Store struct {
 	client  redis.UniversalClient
 	options Options
 	limits  limits
 	compat  bool // records are shared with the Java original
 
-	noFlags atomic.Bool // the server knows no script flags; found out by running one
+	noFlags atomic.Bool  // the server knows no script flags; found out by running one
+	fast    atomic.Int32 // what is known of the fast path
+
+	lines      lines
+	left       leftClaims
+	background activity
 }
 
 var (
@@ -44,7 +50,9 @@ func New(client redis.UniversalClient, o Options) (*Store, error) {
 	if err := errors.Join(err, o.validate()); err != nil {
 		return nil, fmt.Errorf("redisstore: %w", err)
 	}
-	return &Store{client: client, options: o, limits: l}, nil
+	s := &Store{client: client, options: o, limits: l}
+	s.lines.one.s = s
+	return s, nil
 }
 
 // states are the verdicts of lua/claim.lua; its 0 is not one.
@@ -66,10 +74,12 @@ func (s *Store) claim(r store.ClaimRequest) (*call, error) {
 	if err := r.Validate(); err != nil {
 		return nil, fmt.Errorf("redisstore: claim: %w", err)
 	}
-	return &call{op: "claim", script: claimScript, name: s.name(r.Key), args: []any{
-		r.Token.String(), r.Lease.Milliseconds(), r.Horizon.Milliseconds(),
-		r.MaxAttempts, r.ParkKeep.Milliseconds(),
-	}}, nil
+	name, lease, horizon := s.name(r.Key), r.Lease.Milliseconds(), r.Horizon.Milliseconds()
+	set := fastClaim(name, r.Token, lease, horizon)
+	return &call{
+		op: "claim", script: claimScript, name: name, token: tokenIn(set), set: set, judge: judgeClaim,
+		number: [4]int64{lease, horizon, int64(r.MaxAttempts), r.ParkKeep.Milliseconds()},
+	}, nil
 }
 
 // verdict reads the answer to a claim.
@@ -107,6 +117,7 @@ func (s *Store) Complete(ctx context.Context, k store.Key, t store.Token,
 		return 0, err
 	}
 	s.do(ctx, []*call{c})
+	s.prolong(ctx, []*call{c})
 	return completion(c.result())
 }
 
@@ -114,8 +125,12 @@ func (s *Store) complete(k store.Key, t store.Token, keep time.Duration) (*call,
 	if err := store.ValidateKept(k, t, keep); err != nil {
 		return nil, fmt.Errorf("redisstore: complete: %w", err)
 	}
-	return &call{op: "complete", script: completeScript, name: s.name(k),
-		args: []any{t.String(), keep.Milliseconds()}}, nil
+	name, ms := s.name(k), keep.Milliseconds()
+	set := fastComplete(name, t, ms)
+	return &call{
+		op: "complete", script: completeScript, name: name, token: tokenIn(set), set: set, judge: judgeComplete,
+		number: [4]int64{ms},
+	}, nil
 }
 
 // completion reads the answer to a complete.
@@ -140,11 +155,11 @@ func (s *Store) release(k store.Key, t store.Token, ran bool) (*call, error) {
 	if err := store.ValidateOwned(k, t); err != nil {
 		return nil, fmt.Errorf("redisstore: release: %w", err)
 	}
-	counts := 0
+	c := &call{op: "release", script: releaseScript, name: s.name(k), token: t.String()}
 	if ran {
-		counts = 1
+		c.number[0] = 1
 	}
-	return &call{op: "release", script: releaseScript, name: s.name(k), args: []any{t.String(), counts}}, nil
+	return c, nil
 }
 
 // at is list[i], or the zero value, which means "deliver again", when a script

@@ -29,10 +29,12 @@ type Proxy struct {
 }
 
 type faults struct {
-	swallow int // replies still to swallow
-	cut     int // replies still to replace by the end of the connection
-	hole    bool
-	delay   time.Duration
+	swallow       int // replies still to swallow
+	cut           int // replies still to replace by the end of the connection
+	halveRequests int // requests still to break off in the middle
+	halveReplies  int // replies still to break off in the middle
+	hole          bool
+	delay         time.Duration
 }
 
 // NewProxy starts a proxy of target, a host:port, on a free loopback port. It
@@ -57,6 +59,14 @@ func (p *Proxy) SwallowReplies(n int) { p.set(func(f *faults) { f.swallow = n })
 
 // CutReplies loses the next n replies: where each was due the connection ends.
 func (p *Proxy) CutReplies(n int) { p.set(func(f *faults) { f.cut = n }) }
+
+// BreakReplies breaks the next n replies off in the middle: the client gets the
+// first half, then the connection ends. A pipeline is then answered in part.
+func (p *Proxy) BreakReplies(n int) { p.set(func(f *faults) { f.halveReplies = n }) }
+
+// BreakRequests breaks what the next n times comes from a client off in the
+// middle: the server gets the first half, then the connection ends.
+func (p *Proxy) BreakRequests(n int) { p.set(func(f *faults) { f.halveRequests = n }) }
 
 // BlackHole, while on, accepts connections and takes what is sent, forwards
 // nothing and answers nothing. A connection made meanwhile stays dead.
@@ -192,6 +202,7 @@ const (
 	pass verdict = iota
 	lose
 	end
+	halve
 )
 
 // pump copies what it reads from src to dst as judge says, until either ends.
@@ -202,6 +213,9 @@ func pump(dst, src net.Conn, judge func() verdict) {
 		if n > 0 {
 			switch judge() {
 			case end:
+				return
+			case halve:
+				_, _ = dst.Write(buf[:n/2]) // it ends anyway
 				return
 			case pass:
 				if _, err := dst.Write(buf[:n]); err != nil {
@@ -216,8 +230,15 @@ func pump(dst, src net.Conn, judge func() verdict) {
 }
 
 func (p *Proxy) request() verdict {
-	if p.current().hole {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := &p.faults
+	switch {
+	case f.hole:
 		return lose
+	case f.halveRequests > 0:
+		f.halveRequests--
+		return halve
 	}
 	return pass
 }
@@ -249,6 +270,9 @@ func (p *Proxy) judge() (verdict, time.Duration) {
 	case f.cut > 0:
 		f.cut--
 		return end, 0
+	case f.halveReplies > 0:
+		f.halveReplies--
+		return halve, 0
 	}
 	return pass, f.delay
 }

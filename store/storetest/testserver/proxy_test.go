@@ -119,6 +119,34 @@ func TestProxyCutsTheConnectionInsteadOfTheNextReplies(t *testing.T) {
 	answers(t, dial(t, p.Addr()))
 }
 
+func TestProxyBreaksTheNextRepliesOffInTheMiddle(t *testing.T) {
+	t.Parallel()
+	addr, seen := echo(t)
+	p := testserver.NewProxy(t, addr)
+	c := dial(t, p.Addr())
+	p.BreakReplies(1)
+	if got, err := ask(c, late); got != "hel" || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("got %q, %v, want half an answer and the end of the connection", got, err)
+	}
+	<-seen
+	answers(t, dial(t, p.Addr()))
+}
+
+func TestProxyBreaksTheNextRequestsOffInTheMiddle(t *testing.T) {
+	t.Parallel()
+	addr, seen := echo(t)
+	p := testserver.NewProxy(t, addr)
+	c := dial(t, p.Addr())
+	p.BreakRequests(1)
+	ended(t, c)
+	select {
+	case line := <-seen:
+		t.Fatalf("the server got the whole line %q", line)
+	default:
+	}
+	answers(t, dial(t, p.Addr()))
+}
+
 func TestProxyCutEndsConnectionsAndAcceptsNewOnes(t *testing.T) {
 	t.Parallel()
 	addr, _ := echo(t)
