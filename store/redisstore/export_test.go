@@ -13,6 +13,33 @@ func Decode(value string) (kind, token string, keep int64, ok bool) {
 	return string(r.kind), r.token, r.keep, true
 }
 
+// FastClaim and FastComplete are the commands of the fast path.
+var (
+	FastClaim    = fastClaim
+	FastComplete = fastComplete
+)
+
+// JudgeClaim is what the fast path makes of the value that a claim met: the
+// answer of the script, or nil.
+func JudgeClaim(met string, found bool) []int64 { return judgeClaim(nil, met, found) }
+
+// JudgeComplete is the same for a complete by token, and the longer keep that it
+// has overwritten, or 0.
+func JudgeComplete(token string, keep int64, met string, found bool) (answer []int64, longer int64) {
+	c := &call{token: token, number: [4]int64{keep}}
+	answer = judgeComplete(c, met, found)
+	return answer, c.longer
+}
+
+// The sources of scripts.
+var (
+	ClaimLua    = claimScript.source
+	CompleteLua = completeScript.source
+	ProlongLua  = prolongScript.source
+	ReleaseLua  = releaseScript.source
+	RenewLua    = renewScript.source
+)
+
 // Classify is what tests see of the table of errors.
 var Classify = classify
 
