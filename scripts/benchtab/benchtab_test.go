@@ -38,6 +38,22 @@ func TestTheTableShowsMediansOfAllRuns(t *testing.T) {
 	}
 }
 
+func TestOtherFiguresHaveATableOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	const ratios = "pkg: example.org/m/store/redisstore\n" +
+		"BenchmarkRatio-2   100   17000 ns/op   0.91 x-autopipeline   2.9 x-plain   8 B/op   1 allocs/op\n" +
+		"BenchmarkRatio-2   100   18000 ns/op   0.97 x-autopipeline   3.1 x-plain   8 B/op   1 allocs/op\n"
+	var out strings.Builder
+	if err := run(strings.NewReader(ratios), &out, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	want := "| `redisstore.Ratio` | x-autopipeline | 0.94 | 0.91 to 0.97 |\n" +
+		"| `redisstore.Ratio` | x-plain | 3.00 | 2.90 to 3.10 |\n"
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("got\n%s\nwhich lacks\n%s", out.String(), want)
+	}
+}
+
 func TestNoBenchmarkIsAnError(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

@@ -38,7 +38,7 @@ func run(in io.Reader, out io.Writer, note, file string) error {
 	if len(r.names) == 0 {
 		return fmt.Errorf("no benchmark in the input:\n%s", text)
 	}
-	table := r.table() + "\n" + where(r, note)
+	table := r.table() + r.others() + "\n" + where(r, note)
 	fmt.Fprint(out, table)
 	if file == "" {
 		return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -81,6 +82,26 @@ func (r results) table() string {
 			number(median(units["B/op"])), number(median(units["allocs/op"])))
 	}
 	return b.String()
+}
+
+// others is a second table, of what benchmarks measure beside time and memory,
+// such as ratios; "" if there is none of it.
+func (r results) others() string {
+	var b strings.Builder
+	for _, name := range r.names {
+		for _, unit := range slices.Sorted(maps.Keys(r.figures[name])) {
+			if slices.Contains([]string{"ns/op", "B/op", "allocs/op", "MB/s"}, unit) {
+				continue
+			}
+			values := r.figures[name][unit]
+			fmt.Fprintf(&b, "| `%s` | %s | %.2f | %.2f to %.2f |\n", name, unit,
+				median(values), slices.Min(values), slices.Max(values))
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n| benchmark | figure | median | lowest to highest |\n|---|---|--:|--:|\n" + b.String()
 }
 
 // median of no values is 0.
