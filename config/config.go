@@ -71,6 +71,7 @@ type Redis struct {
 	WriteTimeout  time.Duration `yaml:"write_timeout"`
 	Prefix        string        `yaml:"prefix"`         // begins the name of every record
 	AllowEviction bool          `yaml:"allow_eviction"` // accept a server that may drop records
+	NoPipelining  bool          `yaml:"no_pipelining"`  // send every call by itself
 }
 
 // Sentinel is how to ask sentinels for the master. It is in use when MasterName

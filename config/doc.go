@@ -70,6 +70,7 @@
 //	store.redis.write_timeout                1s              to send
 //	store.redis.prefix                       dedup:          begins the name of every record
 //	store.redis.allow_eviction               false           accept a server that drops records when full
+//	store.redis.no_pipelining                false           send every call by itself, not with those of others
 //	defaults.lease                           30s             how long a claim holds without renewal
 //	defaults.max_consume                     10m             longest that a callback may hold a key
 //	defaults.keep                            24h             how long a finished key is remembered

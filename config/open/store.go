@@ -48,6 +48,7 @@ func redisStore(ctx context.Context, c config.Config) (store.Store, func() error
 		Prefix:        c.Store.Redis.Prefix,
 		MinLease:      shortestLease(c),
 		AllowEviction: c.Store.Redis.AllowEviction,
+		NoPipelining:  c.Store.Redis.NoPipelining,
 	})
 	if err == nil {
 		err = check(ctx, s, c.Store.Redis.TLS.Enabled)
@@ -55,7 +56,12 @@ func redisStore(ctx context.Context, c config.Config) (store.Store, func() error
 	if err != nil {
 		return nil, nil, errors.Join(err, client.Close())
 	}
-	return s, client.Close, nil
+	return s, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = s.Wait(ctx) // a release that is cut off costs its key one lease
+		return client.Close()
+	}, nil
 }
 
 // clientOptions spells the number of tries out, because the configuration was
