@@ -7,9 +7,10 @@ import (
 
 // Wait returns when nothing of s goes on in the background: no group of calls
 // whose callers have gone, and no release that had to wait for one. That is at
-// most MinLease / 3 after the last call has returned. It returns the error of ctx
-// when that ends first. Programs need it only to close the client without
-// cutting those off; calls that are made meanwhile are waited for as well.
+// most ReadTimeout and MinLease / 3 after the last call has returned, or after
+// its deadline if it was cancelled. It returns the error of ctx when that ends
+// first. Programs need it only to close the client without cutting those off;
+// calls that are made meanwhile are waited for as well.
 func (s *Store) Wait(ctx context.Context) error { return s.background.wait(ctx) }
 
 // settle ends the wait for claims that are back, and sends the releases that

@@ -26,7 +26,7 @@ func JudgeClaim(met string, found bool) []int64 { return judgeClaim(nil, met, fo
 // JudgeComplete is the same for a complete by token, and the longer keep that it
 // has overwritten, or 0.
 func JudgeComplete(token string, keep int64, met string, found bool) (answer []int64, longer int64) {
-	c := &call{token: token, number: [4]int64{keep}}
+	c := &call{token: token, numbers: [4]int64{keep}}
 	answer = judgeComplete(c, met, found)
 	return answer, c.longer
 }

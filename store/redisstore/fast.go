@@ -59,7 +59,7 @@ func judgeComplete(c *call, met string, found bool) []int64 {
 	case !ok:
 		return completedNonsense
 	case r.kind == 'D':
-		if r.keep > c.number[0] {
+		if r.keep > c.numbers[0] {
 			c.longer = r.keep
 		}
 		if own {
@@ -111,7 +111,7 @@ func (s *Store) prolong(ctx context.Context, calls []*call) {
 	for _, c := range calls {
 		if c.longer > 0 {
 			again = append(again, &call{
-				op: c.op, script: prolongScript, name: c.name, token: c.token, number: [4]int64{c.longer},
+				op: c.op, script: prolongScript, name: c.name, token: c.token, numbers: [4]int64{c.longer},
 			})
 		}
 	}

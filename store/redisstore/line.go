@@ -16,6 +16,11 @@ import (
 // A caller waits no longer than its context. If its command has not been sent by
 // then it never will be; else the command stays in its group, and nobody but
 // go-redis touches it any more.
+//
+// AutoPipeline of go-redis 9.23 is as fast for many callers and half as fast for
+// one, who waits for two goroutines. It is not used, because it is experimental,
+// cannot take back what has not been sent, has one batch on its way at a time,
+// and is shared with everybody else who uses the client.
 type line struct {
 	s *Store
 

@@ -78,7 +78,7 @@ func (s *Store) claim(r store.ClaimRequest) (*call, error) {
 	set := fastClaim(name, r.Token, lease, horizon)
 	return &call{
 		op: "claim", script: claimScript, name: name, token: tokenIn(set), set: set, judge: judgeClaim,
-		number: [4]int64{lease, horizon, int64(r.MaxAttempts), r.ParkKeep.Milliseconds()},
+		numbers: [4]int64{lease, horizon, int64(r.MaxAttempts), r.ParkKeep.Milliseconds()},
 	}, nil
 }
 
@@ -129,7 +129,7 @@ func (s *Store) complete(k store.Key, t store.Token, keep time.Duration) (*call,
 	set := fastComplete(name, t, ms)
 	return &call{
 		op: "complete", script: completeScript, name: name, token: tokenIn(set), set: set, judge: judgeComplete,
-		number: [4]int64{ms},
+		numbers: [4]int64{ms},
 	}, nil
 }
 
@@ -157,7 +157,7 @@ func (s *Store) release(k store.Key, t store.Token, ran bool) (*call, error) {
 	}
 	c := &call{op: "release", script: releaseScript, name: s.name(k), token: t.String()}
 	if ran {
-		c.number[0] = 1
+		c.numbers[0] = 1
 	}
 	return c, nil
 }

@@ -1,0 +1,95 @@
+package redisstore
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// exchange sends the calls in one round trip: one alone together with those of
+// other callers, several in a pipeline of their own.
+func (s *Store) exchange(ctx context.Context, calls []*call, verb string) {
+	if len(calls) == 1 {
+		s.single(ctx, calls[0], verb)
+		return
+	}
+	cmds := make([]once, len(calls))
+	pipe := s.client.Pipeline()
+	for i, c := range calls {
+		cmds[i] = s.command(ctx, c, verb)
+		_ = pipe.Process(ctx, cmds[i]) // only queues
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	for i, c := range calls {
+		s.read(c, cmds[i])
+	}
+}
+
+func (s *Store) single(ctx context.Context, c *call, verb string) {
+	cmd := s.command(ctx, c, verb)
+	if s.options.NoPipelining {
+		_ = s.client.Process(ctx, cmd) // the command has the error, too
+		s.read(c, cmd)
+		return
+	}
+	var o owner
+	if c.script == claimScript {
+		o = owner{c.name, c.token}
+	}
+	switch sent, err := s.line(ctx, c.name).do(ctx, cmd, o); {
+	case err == nil:
+		s.read(c, cmd)
+	case sent:
+		c.err = err
+	default:
+		c.err = notSent{err}
+	}
+}
+
+// read takes the answer from a command that has been executed.
+func (s *Store) read(c *call, cmd once) {
+	c.open = false
+	switch cmd := cmd.Cmder.(type) {
+	case *redis.IntSliceCmd:
+		c.answer, c.err = cmd.Result()
+	case *redis.StringCmd:
+		met, err := cmd.Result()
+		s.readFast(c, met, err)
+	}
+}
+
+// once is a command that go-redis sends once. It still follows redirections of
+// a cluster, which mean that the command was not run.
+type once struct{ redis.Cmder }
+
+// NoRetry is asked by go-redis.
+func (once) NoRetry() bool { return true }
+
+func (s *Store) command(ctx context.Context, c *call, verb string) once {
+	if c.set != nil {
+		return once{redis.NewStringCmd(ctx, c.set...)}
+	}
+	script := c.script
+	if s.compat {
+		script = compatScripts[script]
+	}
+	if c.plain = s.noFlags.Load(); c.plain && script.plain != nil {
+		script = script.plain
+	}
+	text := script.sha
+	if verb == "eval" {
+		text = script.source
+	}
+	args := append(make([]any, 0, 6+len(c.numbers)), verb, text, 1, c.name)
+	if s.compat {
+		args[2] = 2
+		args = append(args, companion(c.name))
+	}
+	args = append(args, c.token)
+	for _, n := range c.numbers[:script.takes] {
+		args = append(args, n)
+	}
+	cmd := redis.NewIntSliceCmd(ctx, args...)
+	cmd.SetFirstKeyPos(3)
+	return once{cmd}
+}
