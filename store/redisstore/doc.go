@@ -115,6 +115,8 @@
 //
 // The companion of a done record ends after ten minutes at the latest. To have a
 // key run once more, delete both.
+// While a cluster moves their slot, calls on new records, and on those of which
+// one key has moved, are refused; repeat them.
 //
 // Between consumers of ours the contract of package store holds, but for names:
 // those of the original escape nothing. The tag a with the id b:c, and no tag
