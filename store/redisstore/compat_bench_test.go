@@ -25,7 +25,7 @@ func BenchmarkJavaCompatible(b *testing.B) {
 			for begun := 0; begun < b.N; begun += slice {
 				for i, s := range stores {
 					began := time.Now()
-					claimAndComplete(b, s, min(slice, b.N-begun), callers)
+					completeNew(b, s, min(slice, b.N-begun), callers)
 					took[i] += time.Since(began)
 				}
 			}
@@ -35,8 +35,8 @@ func BenchmarkJavaCompatible(b *testing.B) {
 	}
 }
 
-// claimAndComplete does so with n new keys.
-func claimAndComplete(b *testing.B, s *redisstore.Store, n, callers int) {
+// completeNew does so with n new keys.
+func completeNew(b *testing.B, s *redisstore.Store, n, callers int) {
 	var all sync.WaitGroup
 	var begun atomic.Int64
 	for range callers {
