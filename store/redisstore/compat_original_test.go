@@ -76,6 +76,28 @@ func TestTheOriginalsClaimIsNeverTakenForOurs(t *testing.T) {
 	}
 }
 
+// Only the original can tell then whether the effect happened once.
+func TestCompletingWhileTheOriginalHoldsTheKeyIsLate(t *testing.T) {
+	t.Parallel()
+	client := private(t)
+	theirs, s := newOriginal(client), openCompat(t, client)
+	for _, keep := range []time.Duration{time.Minute, time.Hour} {
+		k, a := newKey(), store.NewToken()
+		claims(t, s, request(k, a), 1)
+		if err := theirs.failed(t.Context(), compatName(k)); err != nil {
+			t.Fatal(err)
+		}
+		theirs.expire = 2 * time.Minute
+		if got := theirs.meets(t, compatName(k)); got != runs {
+			t.Fatalf("the original %s", got)
+		}
+		if c, err := s.Complete(within(t, ample), k, a, keep); c != store.Late || err != nil {
+			t.Errorf("complete: got %v, %v, want late", c, err)
+		}
+		wantMain(t, client, compatName(k), "CONSUMED", keep)
+	}
+}
+
 // lapse brings both keys of a claim to where the end of its lease brings them.
 func lapse(t *testing.T, client *redis.Client, k store.Key) {
 	t.Helper()
