@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/apache/rocketmq-client-go/v2/consumer"
@@ -28,12 +29,17 @@ type item struct {
 	delivery dedup.Delivery
 	route    *route
 	leader   *item // the first message of the batch with the same key, when that is another
+	next     *item // an earlier message of the batch with the same ID, whatever its key
 	result   dedup.Result
 	moved    bool // a copy was published elsewhere: this one may be acknowledged
 }
 
 // finished reports whether the message may be acknowledged.
 func (it *item) finished() bool { return it.result.Outcome.Finished() || it.moved }
+
+// settled reports whether there is nothing to deliver: it has its outcome, or
+// will have that of its leader.
+func (it *item) settled() bool { return it.leader != nil || it.result.Outcome != 0 }
 
 // dead reports whether no retry can mend the message.
 func (it *item) dead() bool {
@@ -59,10 +65,10 @@ func (l *DedupConcurrentListener) consume(
 // items finds the key and the callback of every message. A message without
 // either is deferred here.
 func (l *DedupConcurrentListener) items(ctx context.Context, msgs []*primitive.MessageExt) []*item {
-	items := make([]*item, 0, len(msgs))
-	first := map[store.Key]*item{}
-	for _, m := range msgs {
-		it := &item{msg: m}
+	all, items := make([]item, len(msgs)), make([]*item, len(msgs))
+	for i, m := range msgs {
+		it := &all[i]
+		items[i], it.msg = it, m
 		topic := l.topicOf(m)
 		it.route = l.routes.find(topic)
 		err := l.address(it, topic)
@@ -70,15 +76,38 @@ func (l *DedupConcurrentListener) items(ctx context.Context, msgs []*primitive.M
 			err = errNoRoute
 		}
 		if err != nil {
-			it.result = l.guard.Report(ctx, it.delivery, dedup.Result{Outcome: dedup.Deferred, Err: err})
-		} else if len(msgs) > 1 {
-			if it.leader = first[it.delivery.Key]; it.leader == nil {
-				first[it.delivery.Key] = it
-			}
+			l.reject(ctx, it, err)
 		}
-		items = append(items, it)
+	}
+	if len(items) > 1 {
+		fold(items)
 	}
 	return items
+}
+
+func (l *DedupConcurrentListener) reject(ctx context.Context, it *item, err error) {
+	it.result = l.guard.Report(ctx, it.delivery, dedup.Result{Outcome: dedup.Deferred, Err: err})
+}
+
+// fold finds the copies inside a batch. It looks by ID, which is quicker than by
+// the whole key; keys that share one are rare.
+func fold(items []*item) {
+	byID := make(map[string]*item, len(items))
+	for _, it := range items {
+		if it.result.Outcome != 0 {
+			continue
+		}
+		id := it.delivery.Key.ID
+		it.next = byID[id]
+		for other := it.next; other != nil && it.leader == nil; other = other.next {
+			if other.delivery.Key == it.delivery.Key {
+				it.leader = other
+			}
+		}
+		if it.leader == nil {
+			byID[id] = it
+		}
+	}
 }
 
 // address gives it its delivery. The key is computed once, before anything can
@@ -121,28 +150,36 @@ func callKey(f KeyFunc, m *primitive.MessageExt) (id string, err error) {
 
 // deliver runs the leaders among items that have no outcome yet.
 func (l *DedupConcurrentListener) deliver(ctx context.Context, items []*item) {
-	together := map[*route][]*item{}
-	var alone []*item
-	for _, it := range items {
-		switch {
-		case it.leader != nil || it.result.Outcome != 0:
-		case it.route.runAll != nil && len(items) > 1:
-			together[it.route] = append(together[it.route], it)
-		default:
-			alone = append(alone, it)
-		}
+	if slices.ContainsFunc(items, (*item).settled) {
+		items = slices.DeleteFunc(slices.Clone(items), (*item).settled)
 	}
-	if len(alone) == 1 && len(together) == 0 {
-		alone[0].result = l.deliverOne(ctx, alone[0])
-		return
+	switch {
+	case len(items) == 0:
+	case len(items) == 1:
+		items[0].result = l.deliverOne(ctx, items[0])
+	case slices.ContainsFunc(items, func(it *item) bool { return it.route.runAll != nil }):
+		l.deliverGroups(ctx, items)
+	default:
+		l.deliverEach(ctx, items)
+	}
+}
+
+// deliverGroups gives the messages of every route to it together.
+func (l *DedupConcurrentListener) deliverGroups(ctx context.Context, items []*item) {
+	groups := map[*route][]*item{}
+	for _, it := range items {
+		groups[it.route] = append(groups[it.route], it)
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	for r, group := range together {
-		wg.Go(func() { l.deliverAll(ctx, r, group) })
-	}
-	if len(alone) > 0 {
-		l.deliverEach(ctx, alone)
+	for r, group := range groups {
+		wg.Go(func() {
+			if r.runAll == nil {
+				l.deliverEach(ctx, group)
+			} else {
+				l.deliverAll(ctx, r, group)
+			}
+		})
 	}
 }
 

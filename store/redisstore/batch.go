@@ -10,16 +10,10 @@ import (
 // a cluster). Requests for one key are judged in their order.
 func (s *Store) ClaimBatch(ctx context.Context, requests []store.ClaimRequest) []store.ClaimAnswer {
 	answers := make([]store.ClaimAnswer, len(requests))
-	calls := make([]*call, 0, len(requests))
-	for i, r := range requests {
-		c, err := s.claim(r)
-		if err != nil {
-			answers[i].Err = err
-			continue
-		}
-		c.place = i
-		calls = append(calls, c)
-	}
+	calls := batch(len(requests), func(c *call, i int) error {
+		answers[i].Err = s.claim(c, &requests[i])
+		return answers[i].Err
+	})
 	s.do(ctx, calls)
 	for _, c := range calls {
 		answers[c.place].Verdict, answers[c.place].Err = verdict(c.result())
@@ -31,16 +25,10 @@ func (s *Store) ClaimBatch(ctx context.Context, requests []store.ClaimRequest) [
 // (one per server of a cluster).
 func (s *Store) SettleBatch(ctx context.Context, settlements []store.Settlement) []store.SettleAnswer {
 	answers := make([]store.SettleAnswer, len(settlements))
-	calls := make([]*call, 0, len(settlements))
-	for i, t := range settlements {
-		c, err := s.settlement(t)
-		if err != nil {
-			answers[i].Err = err
-			continue
-		}
-		c.place = i
-		calls = append(calls, c)
-	}
+	calls := batch(len(settlements), func(c *call, i int) error {
+		answers[i].Err = s.settlement(c, &settlements[i])
+		return answers[i].Err
+	})
 	s.do(ctx, calls)
 	s.prolong(ctx, calls)
 	for _, c := range calls {
@@ -53,9 +41,22 @@ func (s *Store) SettleBatch(ctx context.Context, settlements []store.Settlement)
 	return answers
 }
 
-func (s *Store) settlement(t store.Settlement) (*call, error) {
+func (s *Store) settlement(c *call, t *store.Settlement) error {
 	if t.Keep > 0 {
-		return s.complete(t.Key, t.Token, t.Keep)
+		return s.complete(c, t.Key, t.Token, t.Keep)
 	}
-	return s.release(t.Key, t.Token, t.Ran)
+	return s.release(c, t.Key, t.Token, t.Ran)
+}
+
+// batch makes n calls and leaves out those that cannot be made.
+func batch(n int, prepare func(c *call, i int) error) []*call {
+	all, calls := make([]call, n), make([]*call, 0, n)
+	for i := range all {
+		c := &all[i]
+		if prepare(c, i) == nil {
+			c.place = i
+			calls = append(calls, c)
+		}
+	}
+	return calls
 }

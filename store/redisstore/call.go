@@ -25,14 +25,25 @@ type call struct {
 	// The fast path, if there is one: a SET, and what turns the value that it
 	// met into the script's answer, or into nil if the script must decide.
 	set    []any
+	args   [7]any // the array of set
 	judge  func(c *call, met string, found bool) []int64
 	longer int64 // the keep that a fast complete has overwritten, or 0
+
+	cmd once // of a try in a batch
 
 	answer  []int64
 	err     error
 	open    bool // the fast path has left it to the script
 	plain   bool // the last try was made without script flags
 	applied bool // perhaps: a try failed in a way that leaves this open
+}
+
+// address cuts the name of c from the text that begins with it, and returns the
+// rest: a string of its own for each would cost as much as all else in a call.
+func (c *call) address(name, text []byte) (value string) {
+	all := string(text)
+	c.name = all[:len(name)]
+	return all[len(name):]
 }
 
 // run makes one call.

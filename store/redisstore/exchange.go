@@ -13,15 +13,14 @@ func (s *Store) exchange(ctx context.Context, calls []*call, verb string) {
 		s.single(ctx, calls[0], verb)
 		return
 	}
-	cmds := make([]once, len(calls))
 	pipe := s.client.Pipeline()
-	for i, c := range calls {
-		cmds[i] = s.command(ctx, c, verb)
-		_ = pipe.Process(ctx, cmds[i]) // only queues
+	for _, c := range calls {
+		c.cmd = s.command(ctx, c, verb)
+		_ = pipe.Process(ctx, &c.cmd) // only queues
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	for i, c := range calls {
-		s.read(c, cmds[i])
+	for _, c := range calls {
+		s.read(c, c.cmd)
 	}
 }
 

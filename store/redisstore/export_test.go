@@ -1,5 +1,7 @@
 package redisstore
 
+import "github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+
 // DecodeLua is a script that answers what the scripts make of a record: its kind,
 // token and keep, 0 for one without, or nothing.
 var DecodeLua = recordLua + "return record and {record.kind, record.token, record.kind == 'D' and record.keep or 0}"
@@ -13,11 +15,15 @@ func Decode(value string) (kind, token string, keep int64, ok bool) {
 	return string(r.kind), r.token, r.keep, true
 }
 
-// FastClaim and FastComplete are the commands of the fast path.
-var (
-	FastClaim    = fastClaim
-	FastComplete = fastComplete
-)
+// FastClaim is the command of the fast path of a claim.
+func FastClaim(name string, t store.Token, lease, horizon int64) []any {
+	return fastClaim(nil, name, string(appendClaim(nil, t, lease, horizon)), lease, horizon)
+}
+
+// FastComplete is the command of the fast path of a complete.
+func FastComplete(name string, t store.Token, keep int64) []any {
+	return fastComplete(nil, name, string(appendDone(nil, t, keep)), keep)
+}
 
 // JudgeClaim is what the fast path makes of the value that a claim met: the
 // answer of the script, or nil.

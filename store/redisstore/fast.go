@@ -15,26 +15,32 @@ import (
 // met. What that value leaves open is decided by the script, which judges the
 // record as it is then.
 
-// fastClaim returns a SET that grants a key without a record.
-func fastClaim(name string, t store.Token, lease, horizon int64) []any {
-	value := make([]byte, 0, 96)
+// appendClaim appends the value of a first claim.
+func appendClaim(value []byte, t store.Token, lease, horizon int64) []byte {
 	value = hex.AppendEncode(append(value, "P|"...), t[:])
 	value = strconv.AppendInt(append(value, "|1|"...), lease, 10)
 	value = strconv.AppendInt(append(value, '|'), horizon, 10)
-	value = append(value, "|0"...)
-	return []any{"set", name, string(value), "nx", "get", "px", lease + horizon}
+	return append(value, "|0"...)
 }
 
-// fastComplete returns a SET that makes any string done.
-func fastComplete(name string, t store.Token, keep int64) []any {
-	value := make([]byte, 0, 64)
+// appendDone appends the value of a done record.
+func appendDone(value []byte, t store.Token, keep int64) []byte {
 	value = hex.AppendEncode(append(value, "D|"...), t[:])
-	value = strconv.AppendInt(append(value, '|'), keep, 10)
-	return []any{"set", name, string(value), "px", keep, "get"}
+	return strconv.AppendInt(append(value, '|'), keep, 10)
 }
 
-// tokenIn is the wire form of the token in a SET, which spares making it again.
-func tokenIn(set []any) string { return set[2].(string)[2 : 2+2*len(store.Token{})] }
+// tokenOf is the wire form of the token in a value.
+func tokenOf(value string) string { return value[2 : 2+2*len(store.Token{})] }
+
+// fastClaim appends a SET that grants a key without a record.
+func fastClaim(args []any, name, value string, lease, horizon int64) []any {
+	return append(args, "set", name, value, "nx", "get", "px", lease+horizon)
+}
+
+// fastComplete appends a SET that makes any string done.
+func fastComplete(args []any, name, value string, keep int64) []any {
+	return append(args, "set", name, value, "px", keep, "get")
+}
 
 // judgeClaim turns what a fast claim met into an answer of lua/claim.lua, or
 // into nil. A record of the caller's own is not its own claim for certain: the
@@ -147,13 +153,15 @@ func (s *Store) takesFastPath(ctx context.Context) bool {
 // tryFastPath takes a scratch record along the fast path, in one round trip, and
 // notes what came of it. An error means that the server did not tell.
 func (s *Store) tryFastPath(ctx context.Context) error {
-	name, a, b := s.scratch(), store.NewToken(), store.NewToken()
 	const lease, horizon, keep = 60_000, 60_000, 1_000 // ms; the record is gone after keep
-	first, done := fastClaim(name, a, lease, horizon), fastComplete(name, a, keep)
+	name, t := s.scratch(), store.NewToken()
+	first := string(appendClaim(nil, t, lease, horizon))
+	second := string(appendClaim(nil, store.NewToken(), lease, horizon))
+	done := string(appendDone(nil, t, keep))
 	cmds := []*redis.StringCmd{
-		redis.NewStringCmd(ctx, first...),
-		redis.NewStringCmd(ctx, fastClaim(name, b, lease, horizon)...),
-		redis.NewStringCmd(ctx, done...),
+		redis.NewStringCmd(ctx, fastClaim(nil, name, first, lease, horizon)...),
+		redis.NewStringCmd(ctx, fastClaim(nil, name, second, lease, horizon)...),
+		redis.NewStringCmd(ctx, fastComplete(nil, name, done, keep)...),
 		redis.NewStringCmd(ctx, "get", name),
 	}
 	pipe := s.client.Pipeline()
@@ -161,11 +169,11 @@ func (s *Store) tryFastPath(ctx context.Context) error {
 		_ = pipe.Process(ctx, once{cmd}) // only queues
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	for i, want := range []any{nil, first[2], first[2], done[2]} {
+	for i, want := range []string{"", first, first, done} {
 		met, err := cmds[i].Result()
 		class, _ := classify(err)
 		switch {
-		case err == redis.Nil && want == nil, err == nil && met == want:
+		case err == redis.Nil && want == "", err == nil && met == want:
 		case err == redis.Nil, err == nil, isReply(err) && class == store.Unknown:
 			s.fast.Store(refused)
 			return nil

@@ -17,7 +17,7 @@ func decode(value string) (r record, ok bool) {
 	}
 	fields := shape(value[0])
 	r = record{kind: value[0], token: value[2:token]}
-	if fields == "" || strings.Trim(r.token, "0123456789abcdef") != "" {
+	if fields == "" || !isHex(r.token) {
 		return record{}, false
 	}
 	rest, more := value[token+1:], true
@@ -36,6 +36,15 @@ func decode(value string) (r record, ok bool) {
 		}
 	}
 	return r, !more
+}
+
+func isHex(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
 }
 
 // shape tells for each number of a record whether it may be zero.

@@ -62,24 +62,27 @@ var states = [...]store.State{
 
 // Claim asks for the right to run r.Key. A record of a foreign type is Corrupt.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.Verdict, error) {
-	c, err := s.claim(r)
-	if err != nil {
+	var c call
+	if err := s.claim(&c, &r); err != nil {
 		return store.Verdict{}, err
 	}
-	s.do(ctx, []*call{c})
+	s.do(ctx, []*call{&c})
 	return verdict(c.result())
 }
 
-func (s *Store) claim(r store.ClaimRequest) (*call, error) {
+// claim makes c the claim of r.
+func (s *Store) claim(c *call, r *store.ClaimRequest) error {
 	if err := r.Validate(); err != nil {
-		return nil, fmt.Errorf("redisstore: claim: %w", err)
+		return fmt.Errorf("redisstore: claim: %w", err)
 	}
-	name, lease, horizon := s.name(r.Key), r.Lease.Milliseconds(), r.Horizon.Milliseconds()
-	set := fastClaim(name, r.Token, lease, horizon)
-	return &call{
-		op: "claim", script: claimScript, name: name, token: tokenIn(set), set: set, judge: judgeClaim,
-		numbers: [4]int64{lease, horizon, int64(r.MaxAttempts), r.ParkKeep.Milliseconds()},
-	}, nil
+	lease, horizon := r.Lease.Milliseconds(), r.Horizon.Milliseconds()
+	var text [textSize]byte
+	name := s.appendName(text[:0], r.Key)
+	value := c.address(name, appendClaim(name, r.Token, lease, horizon))
+	c.op, c.script, c.token = "claim", claimScript, tokenOf(value)
+	c.numbers = [4]int64{lease, horizon, int64(r.MaxAttempts), r.ParkKeep.Milliseconds()}
+	c.set, c.judge = fastClaim(c.args[:0], c.name, value, lease, horizon), judgeClaim
+	return nil
 }
 
 // verdict reads the answer to a claim.
@@ -112,25 +115,29 @@ var completions = [...]store.Completion{
 // Redis 7.0 and later it also succeeds when the server's memory is full.
 func (s *Store) Complete(ctx context.Context, k store.Key, t store.Token,
 	keep time.Duration) (store.Completion, error) {
-	c, err := s.complete(k, t, keep)
-	if err != nil {
+	var c call
+	if err := s.complete(&c, k, t, keep); err != nil {
 		return 0, err
 	}
-	s.do(ctx, []*call{c})
-	s.prolong(ctx, []*call{c})
+	calls := []*call{&c}
+	s.do(ctx, calls)
+	s.prolong(ctx, calls)
 	return completion(c.result())
 }
 
-func (s *Store) complete(k store.Key, t store.Token, keep time.Duration) (*call, error) {
+// complete makes c the complete of k.
+func (s *Store) complete(c *call, k store.Key, t store.Token, keep time.Duration) error {
 	if err := store.ValidateKept(k, t, keep); err != nil {
-		return nil, fmt.Errorf("redisstore: complete: %w", err)
+		return fmt.Errorf("redisstore: complete: %w", err)
 	}
-	name, ms := s.name(k), keep.Milliseconds()
-	set := fastComplete(name, t, ms)
-	return &call{
-		op: "complete", script: completeScript, name: name, token: tokenIn(set), set: set, judge: judgeComplete,
-		numbers: [4]int64{ms},
-	}, nil
+	ms := keep.Milliseconds()
+	var text [textSize]byte
+	name := s.appendName(text[:0], k)
+	value := c.address(name, appendDone(name, t, ms))
+	c.op, c.script, c.token = "complete", completeScript, tokenOf(value)
+	c.numbers[0] = ms
+	c.set, c.judge = fastComplete(c.args[:0], c.name, value, ms), judgeComplete
+	return nil
 }
 
 // completion reads the answer to a complete.
@@ -143,23 +150,24 @@ func completion(answer []int64, err error) (store.Completion, error) {
 
 // Release gives the claim back and keeps its record for the claim's horizon.
 func (s *Store) Release(ctx context.Context, k store.Key, t store.Token, ran bool) error {
-	c, err := s.release(k, t, ran)
-	if err != nil {
+	var c call
+	if err := s.release(&c, k, t, ran); err != nil {
 		return err
 	}
-	s.do(ctx, []*call{c})
+	s.do(ctx, []*call{&c})
 	return owned(c.result())
 }
 
-func (s *Store) release(k store.Key, t store.Token, ran bool) (*call, error) {
+// release makes c the release of k.
+func (s *Store) release(c *call, k store.Key, t store.Token, ran bool) error {
 	if err := store.ValidateOwned(k, t); err != nil {
-		return nil, fmt.Errorf("redisstore: release: %w", err)
+		return fmt.Errorf("redisstore: release: %w", err)
 	}
-	c := &call{op: "release", script: releaseScript, name: s.name(k), token: t.String()}
+	c.op, c.script, c.name, c.token = "release", releaseScript, s.name(k), t.String()
 	if ran {
 		c.numbers[0] = 1
 	}
-	return c, nil
+	return nil
 }
 
 // at is list[i], or the zero value, which means "deliver again", when a script
@@ -179,15 +187,17 @@ func owned(answer []int64, err error) error {
 	return err
 }
 
-// name is the record's name. The braces make the whole key its hash tag, so
-// that a cluster spreads records evenly whatever the key contains.
-func (s *Store) name(k store.Key) string {
+// textSize is room for a record's name and value of a usual length.
+const textSize = 256
+
+// appendName appends the record's name. The braces make the whole key its hash
+// tag, so that a cluster spreads records evenly whatever the key contains.
+func (s *Store) appendName(text []byte, k store.Key) []byte {
 	if s.compat {
-		return compatName(k)
+		return append(text, compatName(k)...)
 	}
-	b := make([]byte, 0, 128)
-	b = append(b, s.options.Prefix...)
-	b = append(b, '{')
-	b = k.AppendName(b)
-	return string(append(b, '}'))
+	text = append(append(text, s.options.Prefix...), '{')
+	return append(k.AppendName(text), '}')
 }
+
+func (s *Store) name(k store.Key) string { return string(s.appendName(nil, k)) }
