@@ -13,13 +13,13 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/memstore"
 )
 
-func benchListener(b *testing.B) listener.Callback {
+func benchListener(b testing.TB) listener.Callback {
 	mem, err := memstore.New(memstore.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	l, err := listener.NewDedupConcurrentListener("billing", mem, listener.Options{
-		Key: listener.KeyFromKeys(), Policy: dedup.Policy{Keep: time.Millisecond}, Guard: quiet(), BatchSize: 32,
+		Key: listener.KeyFromKeys(), Policy: dedup.Policy{Keep: time.Second}, Guard: quiet(), BatchSize: 32,
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -54,5 +54,25 @@ func BenchmarkBatchOf32(b *testing.B) {
 		if result, _ := cb(ctx, batch...); result != success {
 			b.Fatal(result)
 		}
+	}
+}
+
+func TestABatchAllocatesAFewTimesForEachMessage(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates by itself")
+	}
+	cb := benchListener(t)
+	ctx := primitive.WithConcurrentlyCtx(context.Background(), primitive.NewConsumeConcurrentlyContext())
+	batch := make([]*primitive.MessageExt, 32)
+	for i := range batch {
+		batch[i] = delivered("orders", strconv.Itoa(i), 0)
+	}
+	got := testing.AllocsPerRun(100, func() {
+		if result, _ := cb(ctx, batch...); result != success {
+			t.Fatal(result)
+		}
+	})
+	if most := float64(2 * len(batch)); got > most {
+		t.Errorf("allocations for %d copies of finished work: got %v, want at most %v", len(batch), got, most)
 	}
 }

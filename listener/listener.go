@@ -153,6 +153,7 @@ func (l *DedupConcurrentListener) callback(r *route) Callback {
 		if len(msgs) == 0 || !l.gate.enter() {
 			return consumer.ConsumeRetryLater, nil
 		}
+		growStack(false)
 		l.routes.learn(l.topicOf(msgs[0]), r)
 		result, drained := l.inside(ctx, msgs)
 		if drained {

@@ -19,13 +19,16 @@ type attempt struct {
 	machine     machine
 
 	claimTime, runTime, settleTime time.Duration
+
+	started time.Duration // when what is measured by runTime began
 }
 
 // run is an attempt that the scheduler knows.
 type run struct {
 	attempt
-	mu     sync.Mutex // guards machine while the run is scheduled
-	cancel context.CancelCauseFunc
+	mu     sync.Mutex    // guards machine while the run is scheduled
+	ctx    runContext    // of what runs under the claim
+	self   [1]*run       // the runs of ctx
 	slot   int           // in the schedule's queue, -1 outside; guarded by schedule.mu
 	wakeAt time.Duration // guarded by schedule.mu
 	fence  fence
@@ -33,6 +36,9 @@ type run struct {
 	orphaned bool     // counted as such; guarded by schedule.mu
 	renewal  *renewal // on its way, or nil; guarded by schedule.mu
 }
+
+// entered reports whether r is held.
+func (r *run) entered() bool { return r.ctx.parent != nil }
 
 func (r *run) step(in input) (act action, wake time.Duration) {
 	r.mu.Lock()
@@ -42,11 +48,12 @@ func (r *run) step(in input) (act action, wake time.Duration) {
 
 // claim drives a up to the point where something must run, be released or ends.
 func (g *Guard) claim(ctx context.Context, d Delivery, a *attempt) action {
-	return g.claimAgain(ctx, a, g.prepare(ctx, d, a))
+	return g.claimAgain(ctx, a, g.prepare(ctx, around(ctx), &d, a))
 }
 
-// prepare fills a in and says whether to claim it at all.
-func (g *Guard) prepare(ctx context.Context, d Delivery, a *attempt) action {
+// prepare fills a in and says whether to claim it at all. outer is what is around
+// ctx.
+func (g *Guard) prepare(ctx context.Context, outer *runContext, d *Delivery, a *attempt) action {
 	a.key, a.redelivered, a.fallback = d.Key, d.Redelivered, d.Fallback
 	a.machine.policy = d.Policy.WithDefaults()
 	a.machine.limits = limits{
@@ -56,7 +63,7 @@ func (g *Guard) prepare(ctx context.Context, d Delivery, a *attempt) action {
 	if g.renewer == nil {
 		a.machine.policy.Lease = a.machine.policy.MaxConsume
 	}
-	if err := admit(ctx, d.Key, &a.machine.policy); err != nil {
+	if err := admit(ctx, outer, &a.key, &a.machine.policy); err != nil {
 		return a.machine.step(input{kind: inAborted, err: err})
 	}
 	a.token = store.NewToken()
@@ -76,14 +83,14 @@ func (g *Guard) claimAgain(ctx context.Context, a *attempt, act action) action {
 }
 
 // admit refuses what no store should see.
-func admit(ctx context.Context, k store.Key, p *Policy) error {
+func admit(ctx context.Context, outer *runContext, k *store.Key, p *Policy) error {
 	if err := k.Validate(); err != nil {
 		return err
 	}
 	if !p.sound() {
 		return p.Validate()
 	}
-	if inside(ctx, k) {
+	if outer.inside(k) {
 		return ErrNested
 	}
 	return ctx.Err()
@@ -120,32 +127,42 @@ func (g *Guard) deadline(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, g.options.CallTimeout)
 }
 
-// hold puts r under the schedule and asks the Verifier if the machine wants to.
-// It returns the context of what runs under the claim.
-func (g *Guard) hold(ctx context.Context, r *run, act action) (context.Context, action) {
-	rctx, cancel := enter(ctx, r)
-	r.cancel = cancel
+// hold puts r under the schedule with a context of its own, and asks the Verifier
+// if the machine wants to.
+func (g *Guard) hold(ctx context.Context, r *run, act action) action {
+	g.enter(ctx, r)
 	g.schedule.add(r)
+	return g.verify(ctx, r, act)
+}
+
+// enter gives r a context, out of its caller's, and fences to draw.
+func (g *Guard) enter(ctx context.Context, r *run) {
+	r.self[0] = r
+	r.ctx.parent, r.ctx.runs = ctx, r.self[:]
+	r.started = r.machine.granted
+	g.fencing(r)
+}
+
+// verify asks the Verifier if the machine wants to.
+func (g *Guard) verify(ctx context.Context, r *run, act action) action {
 	if act.kind != actVerify {
-		return rctx, act
+		return act
 	}
-	began := g.now()
+	r.started = g.now()
 	var finding Finding
-	err := call(rctx, func(ctx context.Context) (err error) {
+	err := call(&r.ctx, func(ctx context.Context) (err error) {
 		finding, err = r.machine.policy.Verifier(ctx, r.key)
 		return err
 	})
 	now := g.now()
-	r.runTime = now - began
+	r.runTime, r.started = now-r.started, now
 	act, _ = r.step(input{kind: inVerified, now: now, finding: finding, err: err, aborted: ctx.Err()})
-	return rctx, act
+	return act
 }
 
 func (g *Guard) returned(r *run, err error) action {
 	now := g.now()
-	r.mu.Lock()
-	r.runTime = now - r.machine.granted
-	r.mu.Unlock()
+	r.runTime += now - r.started
 	act, _ := r.step(input{kind: inReturned, now: now, err: err})
 	return act
 }
@@ -159,9 +176,9 @@ func (g *Guard) conclude(ctx context.Context, r *run, act action) Result {
 
 // drop ends what hold began, if it did.
 func (g *Guard) drop(r *run) {
-	if r.cancel != nil {
+	if r.entered() {
 		g.schedule.remove(r)
-		r.cancel(nil)
+		r.ctx.cancel(nil)
 	}
 }
 

@@ -2,6 +2,7 @@ package dedup
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
@@ -10,44 +11,40 @@ import (
 // member is a delivery of a batch on its way to its end.
 type member struct {
 	run
-	index int             // in the batch
-	ctx   context.Context // of its own claim
-	act   action          // what its machine wants next
+	index int    // in the batch
+	act   action // what its machine wants next
 }
 
 // acquire claims a batch, in one call if the store can, and holds what is
 // granted. It returns with every member to be run, settled or reported.
 func (g *Guard) acquire(ctx context.Context, ds []Delivery) []member {
 	members := make([]member, len(ds))
-	var claiming []*member
+	claiming := make([]*member, 0, len(ds))
+	outer := around(ctx)
 	for i := range members {
 		m := &members[i]
 		m.index = i
-		if m.act = g.prepare(ctx, ds[i], &m.attempt); m.act.kind == actClaim {
+		if m.act = g.prepare(ctx, outer, &ds[i], &m.attempt); m.act.kind == actClaim {
 			claiming = append(claiming, m)
 		}
 	}
 	if g.batcher != nil && len(claiming) > 1 {
 		g.claimBatch(ctx, claiming)
-	}
-	for _, m := range claiming {
-		if m.act.kind == actRun {
-			g.holdMember(ctx, m)
-		}
+		g.schedule.addAll(ctx, claiming)
 	}
 	undecided := func(m *member) bool { return m.act.kind == actClaim || m.act.kind == actVerify }
 	inParallel(claiming, undecided, func(m *member) {
-		m.act = g.claimAgain(ctx, &m.attempt, m.act)
-		g.holdMember(ctx, m)
+		if m.act = g.claimAgain(ctx, &m.attempt, m.act); m.granted() && !m.entered() {
+			g.enter(ctx, &m.run)
+			g.schedule.add(&m.run)
+		}
+		m.act = g.verify(ctx, &m.run, m.act)
 	})
 	return members
 }
 
-func (g *Guard) holdMember(ctx context.Context, m *member) {
-	if m.act.kind == actRun || m.act.kind == actVerify {
-		m.ctx, m.act = g.hold(ctx, &m.run, m.act)
-	}
-}
+// granted reports whether m has a claim, or runs without one.
+func (m *member) granted() bool { return m.act.kind == actRun || m.act.kind == actVerify }
 
 // claimBatch sends the first claim of every member. Those that it does not
 // decide go on alone.
@@ -75,16 +72,18 @@ func (g *Guard) claimBatch(ctx context.Context, members []*member) {
 // because it has waited for others.
 func (g *Guard) begin(ctx context.Context, m *member) {
 	if m.act.kind == actRun {
-		m.act, _ = m.step(input{kind: inBegin, now: g.now(), aborted: ctx.Err()})
+		m.started = g.now()
+		m.act, _ = m.step(input{kind: inBegin, now: m.started, aborted: ctx.Err()})
 	}
 }
 
 // finish records the ends of members, in one call if the store can, and reports
 // them into results.
 func (g *Guard) finish(ctx context.Context, members []*member, results []Result) {
-	var batch []*member
+	g.schedule.removeAll(members)
+	batch := make([]*member, 0, len(members))
 	for _, m := range members {
-		g.drop(&m.run)
+		m.ctx.cancel(nil)
 		if m.act.kind == actComplete || m.act.kind == actRelease {
 			batch = append(batch, m)
 		}
@@ -142,6 +141,9 @@ const maxParallel = 32
 
 // inParallel does what is to be done for the members that want it, and waits.
 func inParallel(members []*member, wants func(*member) bool, do func(*member)) {
+	if !slices.ContainsFunc(members, wants) {
+		return
+	}
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, maxParallel)
 	for _, m := range members {

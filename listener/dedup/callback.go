@@ -12,57 +12,37 @@ import (
 // runtime.Goexit as an error.
 func call(ctx context.Context, fn func(context.Context) error) error {
 	done := make(chan error, 1)
-	launch(ctx, fn, func(err error) { done <- err })
+	go perform(func() error { return fn(ctx) }, func(err error) { done <- err })
 	return <-done
 }
 
-// launch runs fn in its own goroutine and tells done how it ended.
-func launch(ctx context.Context, fn func(context.Context) error, done func(error)) {
-	go func() {
-		err := ErrGoexit // stays when fn neither returns nor panics
-		defer func() {
-			if v := recover(); v != nil {
-				err = &PanicError{Value: v, Stack: debug.Stack()}
-			}
-			done(err)
-		}()
-		err = fn(ctx)
-	}()
-}
-
-// runContext is a callback's context: it knows the runs that the callback is for.
-type runContext struct {
-	context.Context
-	runs []*run
-}
-
-type runKey struct{}
-
-// Value finds the runs and otherwise asks the caller's context.
-func (c *runContext) Value(key any) any {
-	if key == (runKey{}) {
-		return c
-	}
-	return c.Context.Value(key)
-}
-
-func enter(ctx context.Context, runs ...*run) (*runContext, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	return &runContext{Context: ctx, runs: runs}, cancel
-}
-
-// inside reports whether ctx belongs to a callback that runs k.
-func inside(ctx context.Context, k store.Key) bool {
-	for {
-		c, ok := ctx.Value(runKey{}).(*runContext)
-		if !ok {
-			return false
+// perform calls fn and tells done how it ended. After a runtime.Goexit it does
+// not return.
+func perform(fn func() error, done func(error)) {
+	err := ErrGoexit // stays when fn neither returns nor panics
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
 		}
-		if slices.ContainsFunc(c.runs, func(r *run) bool { return r.key == k }) {
+		done(err)
+	}()
+	err = fn()
+}
+
+// around is the context of the innermost callback that ctx belongs to, or nil.
+func around(ctx context.Context) *runContext {
+	c, _ := ctx.Value(runKey{}).(*runContext)
+	return c
+}
+
+// inside reports whether c, or a callback around it, runs k.
+func (c *runContext) inside(k *store.Key) bool {
+	for ; c != nil; c = around(c.parent) {
+		if slices.ContainsFunc(c.runs, func(r *run) bool { return r.key == *k }) {
 			return true
 		}
-		ctx = c.Context
 	}
+	return false
 }
 
 // Running describes the claim under which a callback runs.
@@ -85,8 +65,8 @@ func FromContext(ctx context.Context) (Running, bool) {
 }
 
 func only(ctx context.Context) *run {
-	c, ok := ctx.Value(runKey{}).(*runContext)
-	if !ok || len(c.runs) != 1 {
+	c := around(ctx)
+	if c == nil || len(c.runs) != 1 {
 		return nil
 	}
 	return c.runs[0]

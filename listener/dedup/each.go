@@ -19,57 +19,24 @@ func (g *Guard) DeliverEach(
 	ctx context.Context, ds []Delivery, parallel int, fn func(ctx context.Context, i int) error,
 ) []Result {
 	results := make([]Result, len(ds))
+	if len(ds) == 0 {
+		return results
+	}
+	c := crew{
+		guard: g, ctx: ctx, fn: fn, limit: max(1, parallel), left: len(ds),
+		begun: make(chan struct{}, 1), over: make(chan struct{}),
+	}
 	members := g.acquire(ctx, ds)
-	ends := make(chan *member, len(members))
+	c.admit(members)
 	var working sync.WaitGroup
-	working.Go(func() { g.runEach(ctx, members, max(1, parallel), fn, ends) })
-	for left := len(members); left > 0; {
-		group := gather(ends, left)
-		left -= len(group)
+	for {
+		group, over := c.gather()
+		if over {
+			g.finish(ctx, group, results)
+			break
+		}
 		working.Go(func() { g.finish(ctx, group, results) })
 	}
 	working.Wait()
 	return results
-}
-
-// runEach sends every member to ends, those that are acquired after their
-// callback.
-func (g *Guard) runEach(
-	ctx context.Context, members []member, parallel int, fn func(context.Context, int) error, ends chan<- *member,
-) {
-	slots := make(chan struct{}, parallel)
-	for i := range members {
-		m := &members[i]
-		if m.act.kind == actRun {
-			slots <- struct{}{}
-			if g.begin(ctx, m); m.act.kind != actRun {
-				<-slots
-			}
-		}
-		if m.act.kind != actRun {
-			ends <- m
-			continue
-		}
-		launch(m.ctx, func(ctx context.Context) error { return fn(ctx, m.index) }, func(err error) {
-			m.act = g.returned(&m.run, err)
-			<-slots
-			ends <- m
-		})
-	}
-}
-
-// gather waits for one member, and for a moment for more of the left ones.
-func gather(ends <-chan *member, left int) []*member {
-	group := []*member{<-ends}
-	over := time.NewTimer(gatherTime)
-	defer over.Stop()
-	for len(group) < left {
-		select {
-		case m := <-ends:
-			group = append(group, m)
-		case <-over.C:
-			return group
-		}
-	}
-	return group
 }

@@ -12,9 +12,9 @@ import (
 var ErrNoFence = errors.New("dedup: no fence here")
 
 type fence struct {
+	guard *Guard     // nil if there is nothing to draw from
 	mu    sync.Mutex // held while drawing
 	value int64
-	draw  func(context.Context) (int64, error)
 }
 
 // Fence returns a number that is higher than that of every earlier owner of the
@@ -23,7 +23,7 @@ type fence struct {
 // concurrent use. When the claim is lost it fails with [store.ErrNotOwner].
 func Fence(ctx context.Context) (int64, error) {
 	r := only(ctx)
-	if r == nil || r.fence.draw == nil {
+	if r == nil || r.fence.guard == nil {
 		return 0, ErrNoFence
 	}
 	r.fence.mu.Lock()
@@ -31,7 +31,7 @@ func Fence(ctx context.Context) (int64, error) {
 	if r.fence.value != 0 {
 		return r.fence.value, nil
 	}
-	v, err := r.fence.draw(ctx)
+	v, err := r.fence.guard.draw(ctx, r)
 	if err != nil {
 		return 0, err
 	}
@@ -39,14 +39,16 @@ func Fence(ctx context.Context) (int64, error) {
 	return v, nil
 }
 
-// fencing lets r draw fences. Repeating a draw is safe: fences may have gaps.
+// fencing lets r draw fences.
 func (g *Guard) fencing(r *run) {
-	if g.fencer == nil || r.machine.result.Unprotected {
-		return
+	if g.fencer != nil && !r.machine.result.Unprotected {
+		r.fence.guard = g
 	}
-	r.fence.draw = func(ctx context.Context) (int64, error) {
-		ctx, done := g.deadline(ctx)
-		defer done()
-		return g.fencer.Fence(ctx, r.key, r.token)
-	}
+}
+
+// draw draws a fence. Repeating that is safe: fences may have gaps.
+func (g *Guard) draw(ctx context.Context, r *run) (int64, error) {
+	ctx, done := g.deadline(ctx)
+	defer done()
+	return g.fencer.Fence(ctx, r.key, r.token)
 }

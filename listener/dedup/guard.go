@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"sync/atomic"
 	"time"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
@@ -74,6 +75,7 @@ type Guard struct {
 	options  Options
 	epoch    time.Time
 	schedule *schedule
+	quick    atomic.Bool // the callbacks of the latest batch took less than patience
 }
 
 // New returns a guard on s. It reports every bad option at once and does not
@@ -127,9 +129,8 @@ func (g *Guard) Deliver(ctx context.Context, d Delivery, fn func(context.Context
 	}
 	r := &run{attempt: a}
 	if act.kind == actRun || act.kind == actVerify {
-		var rctx context.Context
-		if rctx, act = g.hold(ctx, r, act); act.kind == actRun {
-			act = g.returned(r, call(rctx, fn))
+		if act = g.hold(ctx, r, act); act.kind == actRun {
+			act = g.returned(r, call(&r.ctx, fn))
 		}
 	}
 	return g.conclude(ctx, r, act)

@@ -34,12 +34,41 @@ func (s *schedule) stats() Stats {
 }
 
 func (s *schedule) add(r *run) {
-	s.guard.fencing(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.push(r)
+	s.arm()
+}
+
+// addAll gives those members that have a claim a context, and adds them.
+func (s *schedule) addAll(ctx context.Context, members []*member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range members {
+		if m.granted() {
+			s.guard.enter(ctx, &m.run)
+			s.push(&m.run)
+		}
+	}
+	s.arm()
+}
+
+// removeAll is remove for those members that were added.
+func (s *schedule) removeAll(members []*member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range members {
+		if m.entered() {
+			s.pull(&m.run)
+		}
+	}
+	s.disarm()
+}
+
+// push queues r. The caller holds mu, and arms.
+func (s *schedule) push(r *run) {
 	r.wakeAt = r.machine.wake()
 	heap.Push(&s.queue, r)
-	s.arm()
 }
 
 // remove forgets r. Afterwards its machine is not stepped by the schedule any
@@ -47,6 +76,12 @@ func (s *schedule) add(r *run) {
 func (s *schedule) remove(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.pull(r)
+	s.disarm()
+}
+
+// pull takes r out of the queue. The caller holds mu, and disarms.
+func (s *schedule) pull(r *run) {
 	heap.Remove(&s.queue, r.slot)
 	if r.orphaned {
 		s.orphaned--
@@ -54,7 +89,11 @@ func (s *schedule) remove(r *run) {
 	if r.renewal != nil {
 		r.renewal.leave()
 	}
-	if len(s.queue) == 0 {
+}
+
+// disarm stops the timer when nothing waits for it. The caller holds mu.
+func (s *schedule) disarm() {
+	if len(s.queue) == 0 && s.timer != nil {
 		s.timer.Stop()
 		s.armed = never
 	}
@@ -116,7 +155,7 @@ func (s *schedule) tick(r *run, now time.Duration) (renew bool) {
 		case actRenew:
 			renew = true
 		case actCancel:
-			r.cancel(act.cause)
+			r.ctx.cancel(act.cause)
 		case actOrphan:
 			s.orphan(r)
 		default:
@@ -166,7 +205,7 @@ func (s *schedule) renew(timeout time.Duration, runs []*run) {
 		}
 		act, wake := r.step(input{kind: inRenewed, now: now, sent: sent, err: err})
 		if act.kind == actCancel {
-			r.cancel(act.cause)
+			r.ctx.cancel(act.cause)
 		}
 		s.reschedule(r, wake)
 	}

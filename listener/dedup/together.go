@@ -41,15 +41,14 @@ func (g *Guard) DeliverTogether(
 
 // together calls fn in a context that ends with the first claim that is lost.
 func together(ctx context.Context, acquired []*member, fn func(context.Context, []int) error) error {
-	runs, indices := make([]*run, len(acquired)), make([]int, len(acquired))
+	all := runContext{parent: ctx}
+	indices := make([]int, len(acquired))
 	for n, m := range acquired {
-		runs[n], indices[n] = &m.run, m.index
+		all.runs, indices[n] = append(all.runs, &m.run), m.index
 	}
-	rctx, cancel := enter(ctx, runs...)
-	defer cancel(nil)
+	defer all.cancel(nil)
 	for _, m := range acquired {
-		own := m.ctx
-		defer context.AfterFunc(own, func() { cancel(context.Cause(own)) })()
+		m.ctx.widen(&all)
 	}
-	return call(rctx, func(ctx context.Context) error { return fn(ctx, indices) })
+	return call(&all, func(ctx context.Context) error { return fn(ctx, indices) })
 }
