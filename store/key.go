@@ -77,13 +77,23 @@ func (k Key) AppendName(dst []byte) []byte {
 func appendPart(dst []byte, part string) []byte {
 	const digits = "0123456789ABCDEF"
 	part = bounded(part)
+	copied := 0
 	for i := 0; i < len(part); i++ {
-		c := part[i]
-		if c <= ' ' || c == 0x7f || c == '%' || c == ':' || c == '{' || c == '}' {
-			dst = append(dst, '%', digits[c>>4], digits[c&15])
-			continue
+		if c := part[i]; escaped[c] {
+			dst = append(append(dst, part[copied:i]...), '%', digits[c>>4], digits[c&15])
+			copied = i + 1
 		}
-		dst = append(dst, c)
 	}
-	return dst
+	return append(dst, part[copied:]...)
 }
+
+// escaped are the bytes that a name has in the form %XX.
+var escaped = func() (set [256]bool) {
+	for c := range ' ' + 1 {
+		set[c] = true
+	}
+	for _, c := range "\x7f%:{}" {
+		set[c] = true
+	}
+	return set
+}()
