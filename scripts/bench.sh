@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Measures the hot paths and prints a table of medians.
+# Measures the hot paths and whole consumers, and prints tables of medians.
 #
-#   scripts/bench.sh          print it
-#   scripts/bench.sh -write   and put it into README.md
+#   scripts/bench.sh          print them
+#   scripts/bench.sh -write   and put them into README.md
 #
-# The packages take turns, so that a busy minute of the machine hits all of them alike.
-# DEDUP_BENCH_RUNS (5) is the number of turns, DEDUP_BENCH_TIME (300ms) the time of one benchmark.
+# Packages and consumers take turns, so that a busy minute of the machine hits all of them alike.
+# DEDUP_BENCH_RUNS (5) is the number of turns, DEDUP_BENCH_TIME (300ms) the time of one benchmark and
+# DEDUP_BENCH_MESSAGES (20000) the messages that a consumer takes in a turn.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -37,3 +38,5 @@ done
 
 redis=$(redis-server --version | grep -oE 'v=[0-9.]+')
 go run ./scripts/benchtab -note "Redis ${redis#v=}" "${write[@]}" <"$work/output"
+go run ./cmd/dedupbench consume -namesrv "$DEDUP_TEST_NAMESRV" -redis "$DEDUP_TEST_REDIS" -callbacks 64 \
+  -reps "${DEDUP_BENCH_RUNS:-5}" -messages "${DEDUP_BENCH_MESSAGES:-20000}" "${write[@]}"
