@@ -69,9 +69,11 @@ type Redis struct {
 	DialTimeout   time.Duration `yaml:"dial_timeout"`
 	ReadTimeout   time.Duration `yaml:"read_timeout"`
 	WriteTimeout  time.Duration `yaml:"write_timeout"`
-	Prefix        string        `yaml:"prefix"`         // begins the name of every record
+	Prefix        string        `yaml:"prefix"`         // begins the name of every record; empty with JavaCompatible
 	AllowEviction bool          `yaml:"allow_eviction"` // accept a server that may drop records
 	NoPipelining  bool          `yaml:"no_pipelining"`  // send every call by itself
+
+	JavaCompatible bool `yaml:"java_compatible"` // records are those of the Java original
 }
 
 // Sentinel is how to ask sentinels for the master. It is in use when MasterName
@@ -102,7 +104,7 @@ const NoLimit = -1
 type Topic struct {
 	Name   string `yaml:"name"`
 	Tags   string `yaml:"tags"` // "A || B"; empty: all
-	Key    string `yaml:"key"`  // see listener.ParseKey; empty: default
+	Key    string `yaml:"key"`  // see listener.ParseKey; empty: see Config.KeyOf
 	Policy `yaml:",inline"`
 }
 
@@ -149,6 +151,19 @@ func (c Config) PolicyOf(t Topic) dedup.Policy {
 		base.MaxAttempts = 0
 	}
 	return own.Over(base).WithDefaults()
+}
+
+// KeyOf is the key expression in effect for t, see [listener.ParseKey]: its own,
+// or the message id where records are shared with the Java original, which has
+// that for its default, or "default".
+func (c Config) KeyOf(t Topic) string {
+	switch {
+	case t.Key != "":
+		return t.Key
+	case c.Store.javaCompatible():
+		return "message_id"
+	}
+	return "default"
 }
 
 var outages = []dedup.Outage{dedup.OutageRetry, dedup.OutageRun}

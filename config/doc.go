@@ -68,9 +68,10 @@
 //	store.redis.dial_timeout                 5s              to connect
 //	store.redis.read_timeout                 1s              for one answer; must be below a 12th of every lease
 //	store.redis.write_timeout                1s              to send
-//	store.redis.prefix                       dedup:          begins the name of every record
+//	store.redis.prefix                       dedup:          begins the name of every record; not with java_compatible
 //	store.redis.allow_eviction               false           accept a server that drops records when full
 //	store.redis.no_pipelining                false           send every call by itself, not with those of others
+//	store.redis.java_compatible              false           share records with consumers that use the Java original
 //	defaults.lease                           30s             how long a claim holds without renewal
 //	defaults.max_consume                     10m             longest that a callback may hold a key
 //	defaults.keep                            24h             how long a finished key is remembered
@@ -79,7 +80,8 @@
 //	defaults.outage                          retry           when the store is down: retry later or run unprotected
 //	topics[].name                            required        topic
 //	topics[].tags                            all             tags such as paid || refunded
-//	topics[].key                             default         key expression; see listener.ParseKey
+//	topics[].key                             default         key expression; see listener.ParseKey; message_id with
+//	                                                         java_compatible, as in the original
 //	topics[].lease                           as in defaults  and so for the next five
 //	topics[].max_consume                     as in defaults
 //	topics[].keep                            as in defaults

@@ -89,13 +89,26 @@ func (m RocketMQ) RetryBudget() time.Duration {
 	return time.Duration(min(sum, float64(store.MaxDuration)))
 }
 
+// checkKey warns of keys that recognise less than one may think.
+func (c Config) checkKey(field string, t Topic, r *report) {
+	java := c.Store.javaCompatible()
+	switch {
+	case t.Key == "" && java:
+		r.warn(field, "not set: message_id, as in the original, under which messages that a producer builds anew are not "+
+			"recognised, and those of one batch of a Java producer may all pass for the first")
+	case t.Key == "":
+		r.warn(field, "not set: redeliveries are recognised, messages that a producer builds anew are not")
+	case t.Key == "default" && java:
+		r.warn(field, "default: the original has no such key, so neither recognises what the other has done; "+
+			"want message_id, its default, or a key that both compute")
+	}
+}
+
 // diagnose warns of what no single value shows.
 func (c Config) diagnose(r *report) {
 	for i, t := range c.Topics {
 		path := fmt.Sprintf("topics[%d]", i)
-		if t.Key == "" {
-			r.warn(path+".key", "not set: redeliveries are recognised, messages that a producer builds anew are not")
-		}
+		c.checkKey(path+".key", t, r)
 		if p := c.PolicyOf(t); p.MaxConsume >= c.RocketMQ.ConsumeTimeout {
 			r.warn(origin(path, "max_consume", t.MaxConsume, c.Defaults.MaxConsume), "%s: not below rocketmq.consume_timeout, "+
 				"%s, after which the client sends back a copy of a running message",

@@ -89,6 +89,9 @@ func (c *Config) settle(tree map[string]any) {
 	if c.Application == "" {
 		c.Application = c.RocketMQ.Group
 	}
+	if c.Store.Redis.JavaCompatible && !given(tree, "store.redis.prefix") {
+		c.Store.Redis.Prefix = "" // the default is for records of our own
+	}
 	if c.RocketMQ.MaxReconsumeTimes == -1 { // the client's and rocketmq-spring's word for it
 		c.RocketMQ.MaxReconsumeTimes = Default().RocketMQ.MaxReconsumeTimes
 	}
@@ -99,6 +102,19 @@ func (c *Config) settle(tree map[string]any) {
 			t.MaxAttempts = NoLimit
 		}
 	}
+}
+
+// given reports whether the environment or tree has a value at path.
+func given(tree map[string]any, path string) bool {
+	if os.Getenv(variable(path)) != "" {
+		return true
+	}
+	names := strings.Split(path, ".")
+	last := len(names) - 1
+	for _, name := range names[:last] {
+		tree, _ = tree[name].(map[string]any)
+	}
+	return tree[names[last]] != nil
 }
 
 // maxSecret bounds the files that secrets are in.

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// javaCompatible reports whether consumers of the Java original share the records.
+func (s Store) javaCompatible() bool { return s.Type == "redis" && s.Redis.JavaCompatible }
+
 func (s Store) check(r *report) {
 	r.oneOf("store.type", s.Type, "redis", "memory")
 	if s.Type == "redis" {
@@ -22,7 +25,11 @@ var recordPrefix = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,64}$`)
 func (c Redis) check(r *report) {
 	const path = "store.redis"
 	r.addresses(path+".addrs", c.Addrs)
-	if !recordPrefix.MatchString(c.Prefix) {
+	switch {
+	case c.JavaCompatible && c.Prefix != "":
+		r.wrong(path+".prefix", shown(c.Prefix), "store.redis.java_compatible has the names of the original, "+
+			"which begin with MSGDEDUP: leave the prefix out")
+	case !c.JavaCompatible && !recordPrefix.MatchString(c.Prefix):
 		r.wrong(path+".prefix", shown(c.Prefix), "want 1 to 64 letters, digits and _ . : / -")
 	}
 	r.between(path+".db", c.DB, 0, 1<<31-1)

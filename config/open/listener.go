@@ -49,7 +49,7 @@ func listenerOptions(c config.Config, o Options) (listener.Options, error) {
 	var errs []error
 	known := map[string]bool{}
 	for _, t := range c.Topics {
-		key, err := keyOf(t)
+		key, err := listener.ParseKey(c.KeyOf(t))
 		errs = append(errs, err)
 		policy := c.PolicyOf(t)
 		policy.Verifier = o.Verifiers[t.Name]
@@ -62,11 +62,4 @@ func listenerOptions(c config.Config, o Options) (listener.Options, error) {
 		}
 	}
 	return options, errors.Join(errs...)
-}
-
-func keyOf(t config.Topic) (listener.KeyFunc, error) {
-	if t.Key == "" {
-		return listener.DefaultKey(), nil
-	}
-	return listener.ParseKey(t.Key)
 }

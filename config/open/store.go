@@ -44,7 +44,11 @@ func redisStore(ctx context.Context, c config.Config) (store.Store, func() error
 		return nil, nil, fmt.Errorf("store.redis.tls: %w", err)
 	}
 	client := redis.NewUniversalClient(options)
-	s, err := redisstore.New(client, redisstore.Options{
+	newStore := redisstore.New
+	if c.Store.Redis.JavaCompatible {
+		newStore = redisstore.NewJavaCompatible
+	}
+	s, err := newStore(client, redisstore.Options{
 		Prefix:        c.Store.Redis.Prefix,
 		MinLease:      shortestLease(c),
 		AllowEviction: c.Store.Redis.AllowEviction,
