@@ -41,7 +41,8 @@ type RocketMQ struct {
 	ConsumeFrom                string        `yaml:"consume_from"`  // first or last, for a new group
 	ConsumeMessageBatchMaxSize int           `yaml:"consume_message_batch_max_size"`
 	PullBatchSize              int           `yaml:"pull_batch_size"`
-	ConsumeGoroutines          int           `yaml:"consume_goroutines"` // per topic
+	ConsumeGoroutines          int           `yaml:"consume_goroutines"` // batches at once, per topic
+	Parallel                   int           `yaml:"parallel"`           // messages of one batch at once
 	ConsumeTimeout             time.Duration `yaml:"consume_timeout"`
 	MaxReconsumeTimes          int           `yaml:"max_reconsume_times"`
 
@@ -122,9 +123,10 @@ func Default() Config {
 		RocketMQ: RocketMQ{
 			MessageModel:               "clustering",
 			ConsumeFrom:                "last",
-			ConsumeMessageBatchMaxSize: listener.DefaultBatchSize,
-			PullBatchSize:              32,
+			ConsumeMessageBatchMaxSize: 32,
+			PullBatchSize:              32, // the most that a broker gives by default
 			ConsumeGoroutines:          20,
+			Parallel:                   4, // 80 messages of a topic at once
 			ConsumeTimeout:             listener.DefaultConsumeTimeout,
 			MaxReconsumeTimes:          listener.DefaultMaxReconsumeTimes,
 			DelayLevels:                listener.DefaultDelayLevels(),

@@ -42,9 +42,10 @@
 //	rocketmq.tls                             false           encrypt; the client does not verify the server
 //	rocketmq.message_model                   clustering      broadcasting is refused
 //	rocketmq.consume_from                    last            first or last: where a new group begins
-//	rocketmq.consume_message_batch_max_size  1               messages per callback, 1 to 1024
-//	rocketmq.pull_batch_size                 32              messages per pull, 1 to 1024
-//	rocketmq.consume_goroutines              20              callbacks at once per topic, 1 to 100000
+//	rocketmq.consume_message_batch_max_size  32              messages per batch, 1 to 1024
+//	rocketmq.pull_batch_size                 32              messages per pull, 1 to 1024; bounds a batch
+//	rocketmq.consume_goroutines              20              batches at once per topic, 1 to 100000
+//	rocketmq.parallel                        4               messages of one batch at once, 1 to 1024
 //	rocketmq.consume_timeout                 15m             after which the client sends a running message back
 //	rocketmq.max_reconsume_times             16              retries before the dead-letter queue; -1 means 16
 //	rocketmq.delay_levels                    1s 5s 10s … 2h  list: messageDelayLevel of the broker

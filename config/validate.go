@@ -67,6 +67,7 @@ func (m RocketMQ) check(r *report) {
 	r.between("rocketmq.consume_message_batch_max_size", m.ConsumeMessageBatchMaxSize, 1, 1024)
 	r.between("rocketmq.pull_batch_size", m.PullBatchSize, 1, 1024)
 	r.between("rocketmq.consume_goroutines", m.ConsumeGoroutines, 1, 100_000)
+	r.between("rocketmq.parallel", m.Parallel, 1, 1024)
 	r.between("rocketmq.max_reconsume_times", m.MaxReconsumeTimes, 1, 1<<31-1) // the client has 32 bits
 	r.positive("rocketmq.consume_timeout", m.ConsumeTimeout, time.Second)
 	m.checkDelays(r)

@@ -32,6 +32,7 @@ func onServers(t *testing.T) config.Config {
 	own := "open-" + store.NewToken().String()[:12]
 	c.RocketMQ.NameServers = []string{net.JoinHostPort("localhost", port)} // a name on purpose
 	c.RocketMQ.Group = own
+	c.RocketMQ.ConsumeMessageBatchMaxSize = 1 // or finished messages come back with others, and end twice
 	c.Topics = []config.Topic{{Name: own + "-orders", Key: "keys", Tags: "paid"}, {Name: own + "-refunds", Key: "keys"}}
 	return c
 }

@@ -39,6 +39,7 @@ func listenerOptions(c config.Config, o Options) (listener.Options, error) {
 		ConsumeTimeout:    m.ConsumeTimeout,
 		BatchSize:         m.ConsumeMessageBatchMaxSize,
 		DelayLevels:       m.DelayLevels,
+		Parallel:          m.Parallel,
 		Policy:            c.PolicyOf(config.Topic{}),
 		Producer:          o.Producer,
 		Guard:             o.Guard,

@@ -31,6 +31,7 @@ func unusual() config.Config {
 	c.RocketMQ.ConsumeMessageBatchMaxSize = 7
 	c.RocketMQ.PullBatchSize = 21
 	c.RocketMQ.ConsumeGoroutines = 3
+	c.RocketMQ.Parallel = 5
 	c.RocketMQ.ConsumeTimeout = 77 * time.Second
 	c.RocketMQ.MaxReconsumeTimes = 9
 	c.RocketMQ.DelayLevels = []time.Duration{time.Second, time.Minute, time.Hour}
@@ -84,6 +85,9 @@ func TestTheConsumerIsGivenWhatTheListenerRepeats(t *testing.T) {
 		}
 		if !slices.Equal(l.DelayLevels, c.RocketMQ.DelayLevels) || l.Application != c.Application {
 			t.Errorf("%s: got %v, %s, want %v, %s", name, l.DelayLevels, l.Application, c.RocketMQ.DelayLevels, c.Application)
+		}
+		if l.Parallel != c.RocketMQ.Parallel {
+			t.Errorf("%s: Parallel: got %d, want %d", name, l.Parallel, c.RocketMQ.Parallel)
 		}
 	}
 }

@@ -149,6 +149,10 @@ type member struct {
 	client rocketmq.PushConsumer
 }
 
+// batch is how many messages the client gives to the listener at once, which
+// claims them in one call. It is told to both.
+const batch = 32
+
 // newConsumer starts a consumer that charges orders, each once.
 func newConsumer(s settings, records store.Store, books *ledger) (*member, error) {
 	l, err := listener.NewDedupConcurrentListener(s.name, records, listener.Options{
@@ -158,6 +162,7 @@ func newConsumer(s settings, records store.Store, books *ledger) (*member, error
 			Policy: dedup.Policy{Keep: time.Hour},
 		}},
 		DelayLevels: s.delays,
+		BatchSize:   batch,
 		Guard:       dedup.Options{Observer: books, Logger: slog.New(slog.DiscardHandler)},
 	})
 	if err != nil {
@@ -168,7 +173,8 @@ func newConsumer(s settings, records store.Store, books *ledger) (*member, error
 		consumer.WithNameServer(primitive.NamesrvAddr{s.namesrv}),
 		consumer.WithInstance(store.NewToken().String()), // two that share one disturb each other
 		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset),
-		consumer.WithConsumeGoroutineNums(4),
+		consumer.WithConsumeMessageBatchMaxSize(batch),
+		consumer.WithConsumeGoroutineNums(4), // of batches, of which up to 16 messages run at once
 	)
 	if err != nil {
 		return nil, err
