@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -79,6 +80,7 @@ func (t *tool) serve(ctx context.Context, c config.Config, cmd *command) (err er
 	if err != nil {
 		return err
 	}
+	counts.began = time.Now()
 	<-ctx.Done()
 	return t.drain(c, l, p, counts, cmd.grace)
 }
@@ -113,7 +115,7 @@ func (t *tool) start(
 
 // drain lets the running commands end. Those that do not are being killed when
 // Shutdown returns, and their claims released: it waits for that too, so that
-// others may run them at once.
+// others may run them at once. The last line of the log is the summary.
 func (t *tool) drain(
 	c config.Config, l *listener.DedupConcurrentListener, p listener.Stopper, counts *tally, grace time.Duration,
 ) error {
@@ -126,6 +128,6 @@ func (t *tool) drain(
 		defer cancel()
 		counts.wait(ending)
 	}
-	t.log.Info("dedupctl: stopped", counts.attrs()...)
+	logger(t.stderr, c.Log.Format, slog.LevelInfo).Info("dedupctl: stopped", counts.summary()...) // at any log.level
 	return err
 }

@@ -15,6 +15,13 @@
 //	2  wrong usage or configuration; nothing was connected
 //	3  stopped, but commands were still running at the end of drain_timeout
 //
+// # The summary of consume
+//
+// The last line of its log, whatever log.level is, tells how its deliveries ended
+// and how long it consumed, such as
+//
+//	msg="dedupctl: stopped" ran=95 skipped=30 deferred=2 failed=1 seconds=60.125
+//
 // # The command of consume
 //
 // It is a command line for sh -c, run once per message in a process group of its

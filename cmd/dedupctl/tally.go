@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"math"
 	"sync"
+	"time"
 
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 
@@ -12,6 +14,8 @@ import (
 
 // tally counts outcomes, and the runs whose end is not recorded yet.
 type tally struct {
+	began time.Time // when the consumer had started
+
 	mu       sync.Mutex // guards what follows
 	outcomes map[dedup.Outcome]int
 	running  int
@@ -61,11 +65,12 @@ func (t *tally) wait(ctx context.Context) {
 	}
 }
 
-func (t *tally) attrs() (attrs []any) {
+// summary is what the consumer did, as attributes of a log line.
+func (t *tally) summary() (attrs []any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, o := range []dedup.Outcome{dedup.Ran, dedup.Skipped, dedup.Deferred, dedup.Failed} {
 		attrs = append(attrs, o.String(), t.outcomes[o])
 	}
-	return attrs
+	return append(attrs, "seconds", math.Round(time.Since(t.began).Seconds()*1000)/1000)
 }
