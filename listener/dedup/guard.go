@@ -76,6 +76,7 @@ type Guard struct {
 	epoch    time.Time
 	schedule *schedule
 	quick    atomic.Bool // the callbacks of the latest batch took less than patience
+	repeats  repeats
 }
 
 // New returns a guard on s. It reports every bad option at once and does not

@@ -16,6 +16,10 @@ func (g *Guard) report(ctx context.Context, a *attempt) Result {
 	if g.options.Observer != nil {
 		g.observe(ctx, e)
 	}
+	if kind, ok := e.outage(); ok {
+		g.logOutage(ctx, &e, kind)
+		return e.Result
+	}
 	g.log(ctx, e.level(), e.line)
 	return e.Result
 }

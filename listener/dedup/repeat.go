@@ -1,0 +1,89 @@
+package dedup
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
+
+// repeatEvery is how often the log tells of one kind of outage. During an outage
+// every delivery ends in the same line.
+const repeatEvery = 10 * time.Second
+
+// outage is a kind of line: what a store that does not answer makes of
+// deliveries. The class is 0 for those that ran unprotected.
+type outage struct {
+	outcome Outcome
+	class   store.Class
+}
+
+// outage reports whether e tells of nothing but the store. An effect that is
+// not recorded, a callback that failed and a message on its way to the
+// dead-letter queue are about their own key, and have a line each.
+func (e *Event) outage() (kind outage, ok bool) {
+	switch {
+	case e.Outcome == Ran && e.Unprotected && !e.Unrecorded && !e.Cancelled:
+		return outage{outcome: Ran}, true
+	case e.Outcome != Deferred || errors.Is(e.Err, ErrExhausted):
+		return outage{}, false
+	case errors.Is(e.Err, errTooLate):
+		return outage{Deferred, store.Unknown}, true
+	}
+	failed, ok := errors.AsType[*store.Error](e.Err)
+	if !ok {
+		return outage{}, false
+	}
+	return outage{Deferred, failed.Class}, true
+}
+
+// logOutage logs a line of kind unless one was logged a moment ago.
+func (g *Guard) logOutage(ctx context.Context, e *Event, kind outage) {
+	suppressed, ok := g.repeats.show(kind, g.now())
+	if !ok {
+		return
+	}
+	g.log(ctx, e.level(), func() (string, []slog.Attr) {
+		text, attrs := e.line()
+		if suppressed > 0 {
+			attrs = append(attrs, slog.Int("suppressed", suppressed))
+		}
+		return text, attrs
+	})
+}
+
+// repeats limits the lines about outages. The zero repeats has logged nothing.
+type repeats struct {
+	mu    sync.Mutex
+	kinds map[outage]*repeat // guarded by mu
+}
+
+type repeat struct {
+	shown      time.Duration
+	suppressed int // since then
+}
+
+// show reports whether a line of kind is to be logged now, and how many were not
+// since the last one.
+func (r *repeats) show(kind outage, now time.Duration) (suppressed int, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := r.kinds[kind]
+	switch {
+	case k == nil:
+		if r.kinds == nil {
+			r.kinds = map[outage]*repeat{}
+		}
+		r.kinds[kind] = &repeat{shown: now}
+		return 0, true
+	case now-k.shown < repeatEvery:
+		k.suppressed++
+		return 0, false
+	}
+	suppressed = k.suppressed
+	k.shown, k.suppressed = now, 0
+	return suppressed, true
+}
