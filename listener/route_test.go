@@ -13,6 +13,54 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
 )
 
+func TestMessagesReachTheHandlerOfTheirOwnTopic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, listener.Options{BatchSize: 32})
+		subs := subscriptions{}
+		for _, topic := range []string{"orders", "refunds"} {
+			err := r.Subscribe(subs, topic, consumer.MessageSelector{},
+				func(_ context.Context, m *primitive.MessageExt) error {
+					if m.Topic != topic {
+						t.Errorf("the handler of %s got a message of %s", topic, m.Topic)
+					}
+					return r.handler()(nil, m)
+				})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		mixed := []*primitive.MessageExt{
+			delivered("orders", "1", 1), delivered("refunds", "1", 1), delivered("refunds", "2", 1),
+		}
+		want(t, subs["orders"], success, 0, mixed...)
+		r.wantRan(t, "1", "1", "2")
+	})
+}
+
+func TestACallbackSubscribedByHandIsKnownByItsFirstMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, listener.Options{BatchSize: 32})
+		first, second := r.Each(r.handler()), r.Each(r.handler())
+		want(t, first, retry, 4, delivered("orders", "1", 1), delivered("refunds", "2", 1))
+		r.wantRan(t, "1")
+		want(t, second, success, 0, delivered("refunds", "3", 0))
+		want(t, first, success, 0, delivered("orders", "1", 2), delivered("refunds", "2", 2))
+		r.wantRan(t, "1", "3", "2")
+	})
+}
+
+func TestABatchMayMixWrappedCallbacksAndHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, listener.Options{BatchSize: 32})
+		wrapped, each := r.Wrap(r.callback()), r.Each(r.handler())
+		want(t, each, success, 0, delivered("refunds", "0", 0))
+		want(t, wrapped, success, 0, delivered("orders", "0", 0))
+		want(t, wrapped, success, 0, delivered("orders", "1", 0), delivered("refunds", "2", 0), delivered("orders", "3", 0))
+		want(t, each, success, 0, delivered("refunds", "4", 0), delivered("refunds", "5", 0), delivered("orders", "6", 0))
+		r.wantRan(t, "0", "0", "1", "2", "3", "4", "5", "6")
+	})
+}
+
 func TestASingleCallbackTakesEveryTopic(t *testing.T) {
 	for name, subscribe := range map[string]func(*rig) listener.Callback{
 		"by hand": func(r *rig) listener.Callback { return r.Each(r.handler()) },
