@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/apache/rocketmq-client-go/v2/primitive"
@@ -41,24 +42,25 @@ func keysKey(m *primitive.MessageExt) (string, error) {
 }
 
 // KeyFromProperty takes the message property name as it is, "" when the message
-// does not have it.
+// does not have it. A listener refuses the empty name when it is made.
 func KeyFromProperty(name string) KeyFunc {
 	if name == "" {
-		return failing("listener: key from property: the name is empty")
+		return unusable("key from property: the name is empty, want that of the property that holds the key").key
 	}
 	return func(m *primitive.MessageExt) (string, error) { return m.GetProperty(name), nil }
 }
 
 // KeyFromJSON takes the scalar at path, in gjson's syntax such as order.no or
 // items.0.id, out of a JSON body. A path that leads nowhere or to null gives
-// "". A body that is not JSON, and an object or array at path, are errors.
+// "". A body that is not JSON, and an object or array at path, are errors. A
+// listener refuses the empty path when it is made.
 //
 // Numbers are taken as they are written, so that long ids keep their digits and
 // 1 differs from 1.0; the string "1" and the number 1 are the same key. Of two
 // members with one name the first counts.
 func KeyFromJSON(path string) KeyFunc {
 	if path == "" {
-		return failing("listener: key from JSON: the path is empty")
+		return unusable("key from JSON: the path is empty, want one such as order.no").key
 	}
 	return func(m *primitive.MessageExt) (string, error) {
 		if !validJSON(m.Body) {
@@ -132,6 +134,18 @@ func fingerprint(m *primitive.MessageExt) string {
 	return hex.EncodeToString(h.Sum(head[:0])[:16])
 }
 
-func failing(text string) KeyFunc {
-	return func(*primitive.MessageExt) (string, error) { return "", errors.New(text) }
+// unusable says why a key function can work for no message.
+type unusable string
+
+func (u unusable) key(*primitive.MessageExt) (string, error) { return "", errors.New("listener: " + string(u)) }
+
+// unusableKey returns what is wrong with f if it was made by a function of this
+// package that was given an unusable argument, else "". All method values of key
+// share their code; functions of others are not called.
+func unusableKey(f KeyFunc) string {
+	if f == nil || reflect.ValueOf(f).Pointer() != reflect.ValueOf(unusable("").key).Pointer() {
+		return ""
+	}
+	_, err := f(nil)
+	return strings.TrimPrefix(err.Error(), "listener: ")
 }

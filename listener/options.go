@@ -117,6 +117,9 @@ func (o Options) validate(group string, s store.Store) error {
 		check(d > 0 && d <= store.MaxDuration, "Options.DelayLevels[%d] is %v, want more than 0, up to %v",
 			i, d, store.MaxDuration)
 	}
+	if wrong := unusableKey(o.Key); wrong != "" {
+		errs = append(errs, errors.New("listener: Options.Key: "+wrong))
+	}
 	if err := o.Policy.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("listener: Options.Policy: %w", err))
 	}
@@ -137,6 +140,9 @@ func (o Options) validateTopics() (errs []error) {
 			errs = append(errs, fmt.Errorf("listener: Options.Topics[%d]: topic %q is there twice", i, t.Name))
 		}
 		seen[t.Name] = true
+		if wrong := unusableKey(t.Key); wrong != "" {
+			errs = append(errs, fmt.Errorf("listener: Options.Topics[%d] (%s): Key: %s", i, t.Name, wrong))
+		}
 		if err := t.Policy.Over(base).Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("listener: Options.Topics[%d] (%s): %w", i, t.Name, err))
 		}

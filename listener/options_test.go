@@ -40,6 +40,26 @@ func TestEveryBadOptionIsReportedAtOnce(t *testing.T) {
 	}
 }
 
+func TestKeysThatNoMessageCanHaveAreRefused(t *testing.T) {
+	mem := newRig(t, listener.Options{}).store
+	_, err := listener.NewDedupConcurrentListener("g", mem, listener.Options{
+		Key: listener.KeyFromProperty(""),
+		Topics: []listener.Topic{
+			{Name: "orders", Key: listener.KeyFromJSON("")},
+			{Name: "refunds", Key: func(*primitive.MessageExt) (string, error) {
+				t.Error("a key function was called without a message")
+				return "", errBoom
+			}},
+			{Name: "shipments", Key: listener.KeyFromJSON("no")},
+		},
+	})
+	want := "listener: Options.Key: key from property: the name is empty, want that of the property that holds the key\n" +
+		"listener: Options.Topics[0] (orders): Key: key from JSON: the path is empty, want one such as order.no"
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}
+
 func TestATopicIsJudgedByWhatItTakesFromTheListener(t *testing.T) {
 	mem := newRig(t, listener.Options{}).store
 	_, err := listener.NewDedupConcurrentListener("g", mem, listener.Options{
