@@ -137,7 +137,9 @@ func fingerprint(m *primitive.MessageExt) string {
 // unusable says why a key function can work for no message.
 type unusable string
 
-func (u unusable) key(*primitive.MessageExt) (string, error) { return "", errors.New("listener: " + string(u)) }
+func (u unusable) key(*primitive.MessageExt) (string, error) {
+	return "", errors.New("listener: " + string(u))
+}
 
 // unusableKey returns what is wrong with f if it was made by a function of this
 // package that was given an unusable argument, else "". All method values of key

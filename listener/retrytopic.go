@@ -50,6 +50,24 @@ func CreateTopic(ctx context.Context, topic string, queues int, nameServers []st
 	return ensureTopic(ctx, o.named(topic), queues, nameServers, o)
 }
 
+// CheckNameServers returns nil as soon as one of nameServers answers, else an
+// error that tells for each why not. The client says of name servers that it
+// cannot reach only that a topic has no route. Of o, TLS and Credentials count. It
+// ends with ctx, and takes three seconds for each that is silent.
+func CheckNameServers(ctx context.Context, nameServers []string, o TopicOptions) error {
+	if len(nameServers) == 0 {
+		return errors.New("listener: no name servers")
+	}
+	if _, err := o.admin(nameServers).ask(ctx, getClusterInfo, nil); err != nil {
+		return fmt.Errorf("listener: no answer: %w", err)
+	}
+	return nil
+}
+
+func (o TopicOptions) admin(nameServers []string) topicAdmin {
+	return topicAdmin{remoting.Caller{Credentials: o.Credentials, TLS: o.TLS}, nameServers}
+}
+
 func (o TopicOptions) named(resource string) string { return inNamespace(o.Namespace, resource) }
 
 // inNamespace is the name under which a client of namespace knows a group or topic.
@@ -69,8 +87,7 @@ func ensureTopic(ctx context.Context, topic string, queues int, nameServers []st
 		ctx, cancel = context.WithTimeout(ctx, topicTimeout)
 		defer cancel()
 	}
-	a := topicAdmin{remoting.Caller{Credentials: o.Credentials, TLS: o.TLS}, nameServers}
-	if err := a.ensure(ctx, topic, queues, o); err != nil {
+	if err := o.admin(nameServers).ensure(ctx, topic, queues, o); err != nil {
 		return fmt.Errorf("listener: topic %s: %w", topic, err)
 	}
 	return nil

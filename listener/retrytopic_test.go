@@ -258,6 +258,23 @@ func TestOneNameServerIsEnough(t *testing.T) {
 	}
 }
 
+func TestNameServersThatDoNotAnswerAreNamed(t *testing.T) {
+	t.Parallel()
+	check := func(servers ...string) error {
+		return listener.CheckNameServers(t.Context(), servers, listener.TopicOptions{})
+	}
+	if err := check("127.0.0.1:1", newCluster(t).nameServer); err != nil {
+		t.Errorf("got %v, although one answers", err)
+	}
+	err := check("127.0.0.1:1", "127.0.0.1:2")
+	if err == nil || !strings.Contains(err.Error(), "127.0.0.1:1: ") || !strings.Contains(err.Error(), "127.0.0.1:2: ") {
+		t.Errorf("got %v, want both name servers", err)
+	}
+	if err := check(); err == nil || !strings.Contains(err.Error(), "no name servers") {
+		t.Errorf("got %v, want an error about the empty list", err)
+	}
+}
+
 func TestCreationRefusesWhatCannotWork(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -60,6 +60,9 @@ func (t *tool) serve(ctx context.Context, c config.Config, cmd *command) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, closeRecords()) }()
+	if err := open.NameServers(ctx, c); err != nil {
+		return err
+	}
 	mover, err := open.Producer(c)
 	if err == nil {
 		err = mover.Start()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/apache/rocketmq-client-go/v2"
@@ -90,6 +91,12 @@ func (t *tool) read(file string) ([]byte, error) {
 
 // send prints how far it came even if it fails on the way.
 func (t *tool) send(ctx context.Context, c config.Config, s series) (err error) {
+	if text := unconfigured(c, s.topic); text != "" {
+		t.log.Warn("dedupctl: " + text)
+	}
+	if err := open.NameServers(ctx, c); err != nil {
+		return err
+	}
 	p, err := open.Producer(c)
 	if err == nil {
 		err = p.Start()
@@ -181,11 +188,24 @@ func expression(c config.Config, topic string) string {
 	return ""
 }
 
+// unconfigured tells that topic is none of c's.
+func unconfigured(c config.Config, topic string) string {
+	var names []string
+	for _, t := range c.Topics {
+		names = append(names, t.Name)
+	}
+	if slices.Contains(names, topic) {
+		return ""
+	}
+	return fmt.Sprintf("topic %s is not in the configuration: its consumers take %s only, and the key goes to KEYS alone",
+		topic, strings.Join(names, ", "))
+}
+
 // unfound tells why consumers of c will not find a key in m.
 func unfound(c config.Config, topic string, m *primitive.Message) string {
 	expr := expression(c, topic)
 	key, err := listener.ParseKey(expr)
-	if expr == "" || err != nil || expr == "message_id" {
+	if expr == "" || err != nil || expr == "message_id" || expr == "default" {
 		return "" // nothing that the message could lack
 	}
 	arrived := &primitive.MessageExt{}

@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,11 +80,43 @@ func TestFailuresToSend(t *testing.T) {
 	if !strings.Contains(p.stderr.String(), "nowhere") || p.stdout.String() != "" {
 		t.Errorf("got %q and %q, want an error that names the file", &p.stdout, &p.stderr)
 	}
-	p = call(t, []string{"DEDUP_ROCKETMQ_NAME_SERVERS=127.0.0.1:1"}, "produce", "-config", s.file,
-		"-topic", s.topic, "-key", "A1")
+	large := make([]byte, 5<<20)                   // more than a broker takes, even compressed
+	_, _ = rand.NewChaCha8([32]byte{}).Read(large) // it cannot fail
+	p = call(t, nil, "produce", "-config", s.file, "-topic", s.topic, "-key", "A1",
+		"-file", s.write(t, "body", string(large)))
 	p.exits(t, 1)
 	if got := p.stdout.String(); got != "sent=0 distinct=0 resent=0\n" {
 		t.Errorf("got %q, want a summary of nothing", got)
+	}
+}
+
+func TestAWrongNameServerIsNamed(t *testing.T) {
+	t.Parallel()
+	_, stderr := once(t, 1, "produce", "-config", file(t, valid), "-topic", "orders", "-key", "A1")
+	if !strings.Contains(stderr, "rocketmq.name_servers: no name server answers there") ||
+		!strings.Contains(stderr, "127.0.0.1:1") || strings.Contains(stderr, "route") {
+		t.Errorf("got %q, want it to name the server and no route", stderr)
+	}
+	if strings.Contains(stderr, "not in the configuration") {
+		t.Errorf("got %q, want no warning about the topic", stderr)
+	}
+}
+
+func TestATopicThatIsNotConfiguredIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	_, stderr := once(t, 1, "produce", "-config", file(t, valid), "-topic", "oders", "-key", "A1")
+	if !strings.Contains(stderr, "topic oders is not in the configuration: its consumers take orders only") {
+		t.Errorf("got %q, want a warning", stderr)
+	}
+}
+
+func TestADefaultKeyIsNothingToBeWarnedOf(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, "key: keys", "key: default")
+	p := call(t, nil, "produce", "-config", s.file, "-topic", s.topic, "-key", "A1")
+	p.exits(t, 0)
+	if got := p.stderr.String(); strings.Contains(got, "dedupctl: ") {
+		t.Errorf("got %q, want no warning", got)
 	}
 }
 

@@ -160,6 +160,10 @@ func TestStartingNamesTheSettingThatIsWrong(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), row.setting+": ") {
 				t.Errorf("got %v, want an error that begins with %s", err, row.setting)
 			}
+			err = open.NameServers(ctx, c)
+			if ok := row.setting == "topics"; ok != (err == nil) || !ok && !strings.HasPrefix(err.Error(), row.setting+": ") {
+				t.Errorf("NameServers: got %v, want an error that begins with %s if it is about them", err, row.setting)
+			}
 			var mismatch tls.RecordHeaderError
 			if row.setting == "rocketmq.tls" && !errors.As(err, &mismatch) {
 				t.Errorf("got %v, want the cause to be wrapped", err)

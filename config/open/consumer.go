@@ -84,18 +84,32 @@ func RetryTopic(ctx context.Context, c config.Config) error {
 	}
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	o := listener.TopicOptions{
-		Brokers:     c.RocketMQ.BrokerAddrs,
-		Namespace:   c.RocketMQ.Namespace,
-		Credentials: credentials(c.RocketMQ),
-	}
+	o := topicOptions(c.RocketMQ)
 	for _, t := range c.Topics {
 		o.Like = append(o.Like, t.Name)
 	}
-	if c.RocketMQ.TLS {
+	return explained(listener.EnsureRetryTopic(ctx, c.RocketMQ.Group, c.RocketMQ.NameServers, o), rocketCauses)
+}
+
+// NameServers returns nil if a name server of c answers; see
+// [listener.CheckNameServers]. Call it before a consumer or a producer starts,
+// which say only that a topic has no route. Without a deadline it gives up after
+// ten seconds.
+func NameServers(ctx context.Context, c config.Config) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return explained(listener.CheckNameServers(ctx, c.RocketMQ.NameServers, topicOptions(c.RocketMQ)), rocketCauses)
+}
+
+func topicOptions(m config.RocketMQ) listener.TopicOptions {
+	o := listener.TopicOptions{Brokers: m.BrokerAddrs, Namespace: m.Namespace, Credentials: credentials(m)}
+	if m.TLS {
 		o.TLS = &tls.Config{InsecureSkipVerify: true} // as the client does
 	}
-	return explained(listener.EnsureRetryTopic(ctx, c.RocketMQ.Group, c.RocketMQ.NameServers, o), rocketCauses)
+	return o
 }
 
 func instanceOf(m config.RocketMQ) string {

@@ -8,6 +8,7 @@
 //	c, err := config.Load("consumer.yaml")
 //	records, closeRecords, err := open.Store(ctx, c)
 //	l, err := open.Listener(c, records, open.Options{})
+//	err = open.NameServers(ctx, c)
 //	p, err := open.PushConsumer(c)
 //	err = open.Subscribe(c, l, p, handle)
 //	err = open.RetryTopic(ctx, c)

@@ -161,7 +161,7 @@ func TestEveryFunctionRefusesAnInvalidConfiguration(t *testing.T) {
 	_, errProducer := open.Producer(c)
 	for name, err := range map[string]error{
 		"Store": errStore, "Listener": errListener, "PushConsumer": errConsumer, "Producer": errProducer,
-		"RetryTopic": open.RetryTopic(t.Context(), c),
+		"RetryTopic": open.RetryTopic(t.Context(), c), "NameServers": open.NameServers(t.Context(), c),
 	} {
 		if problem := (config.Problem{}); !errors.As(err, &problem) || problem.Field != "rocketmq.group" {
 			t.Errorf("%s: got %v, want the problem", name, err)
