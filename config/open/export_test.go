@@ -2,6 +2,7 @@ package open
 
 import (
 	"context"
+	"log/slog"
 	"net"
 )
 
@@ -10,6 +11,13 @@ var (
 	ConsumerOptions = consumerOptions
 	ListenerOptions = listenerOptions
 )
+
+// RedisLog is what go-redis logs to.
+func RedisLog(l *slog.Logger) interface {
+	Printf(ctx context.Context, format string, v ...any)
+} {
+	return &redisLog{log: l}
+}
 
 type lookup = func(context.Context, string) ([]net.IPAddr, error)
 
