@@ -118,7 +118,7 @@ func (t *tool) start(
 
 // drain lets the running commands end. Those that do not are being killed when
 // Shutdown returns, and their claims released: it waits for that too, so that
-// others may run them at once. The last line of the log is the summary.
+// others may run them at once. It logs the summary.
 func (t *tool) drain(
 	c config.Config, l *listener.DedupConcurrentListener, p listener.Stopper, counts *tally, grace time.Duration,
 ) error {

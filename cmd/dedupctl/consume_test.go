@@ -98,7 +98,7 @@ func TestTheExitCodeOfTheCommandDecides(t *testing.T) {
 	}
 }
 
-func TestTheLastLineSumsUpWhatWasDone(t *testing.T) {
+func TestTheSummaryTellsWhatWasDone(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.produce(t, "K", "-count", "3")

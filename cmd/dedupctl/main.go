@@ -17,8 +17,8 @@
 //
 // # The summary of consume
 //
-// The last line of its log, whatever log.level is, tells how its deliveries ended
-// and how long it consumed, such as
+// At its end the log tells, whatever log.level is, how the deliveries ended
+// and for how long it consumed, such as
 //
 //	msg="dedupctl: stopped" ran=95 skipped=30 deferred=2 failed=1 seconds=60.125
 //
