@@ -69,7 +69,9 @@ func redisStore(ctx context.Context, c config.Config) (store.Store, func() error
 }
 
 // clientOptions spells the number of tries out, because the configuration was
-// validated for it: three more after the first.
+// validated for it: three more after the first. The client itself dials once for
+// each: it would otherwise dial until the time for the call is over, and say only
+// that.
 func clientOptions(c config.Redis) (*redis.UniversalOptions, error) {
 	encryption, err := c.TLS.Config()
 	if err != nil {
@@ -90,6 +92,7 @@ func clientOptions(c config.Redis) (*redis.UniversalOptions, error) {
 		ReadTimeout:           c.ReadTimeout,
 		WriteTimeout:          c.WriteTimeout,
 		ContextTimeoutEnabled: true,
+		DialerRetries:         1,
 		MaxRetries:            3,
 		MaxRedirects:          3,
 	}

@@ -134,6 +134,7 @@ func openStore(ctx context.Context, s settings) (*redisstore.Store, func(), erro
 	client := redis.NewClient(&redis.Options{
 		Addr:                  s.redis,
 		ContextTimeoutEnabled: true,
+		DialerRetries:         1, // or a refused connection is reported as a deadline
 		ReadTimeout:           time.Second,
 	})
 	records, err := redisstore.New(client, redisstore.Options{Prefix: "sample:"})

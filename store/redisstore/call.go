@@ -33,9 +33,10 @@ type call struct {
 
 	answer  []int64
 	err     error
-	open    bool // the fast path has left it to the script
-	plain   bool // the last try was made without script flags
-	applied bool // perhaps: a try failed in a way that leaves this open
+	open    bool  // the fast path has left it to the script
+	plain   bool  // the last try was made without script flags
+	applied bool  // perhaps: a try failed in a way that leaves this open
+	earlier error // of a try that was repeated, or nil
 }
 
 // address cuts the name of c from the text that begins with it, and returns the
@@ -118,6 +119,9 @@ func (c *call) again() bool {
 	}
 	class, again := classify(c.err)
 	c.applied = c.applied || class == store.Unknown
+	if again {
+		c.earlier = c.err
+	}
 	return again
 }
 
@@ -130,17 +134,20 @@ func (c *call) result() ([]int64, error) {
 	if c.err == nil {
 		return c.answer, nil
 	}
-	return nil, failure(c.op, c.err, c.applied)
-}
-
-// failure is err in the form that the contract asks for. applied tells that an
-// earlier try may have changed something.
-func failure(op string, err error, applied bool) error {
-	class, _ := classify(err)
-	if applied && class == store.NotApplied {
+	class, _ := classify(c.err)
+	if c.applied && class == store.NotApplied {
 		class = store.Unknown
 	}
-	return &store.Error{Driver: "redisstore", Op: op, Class: class, Err: redacted(err)}
+	return nil, &store.Error{Driver: "redisstore", Op: c.op, Class: class, Err: redacted(c.cause())}
+}
+
+// cause is the last error. When that is only the end of the time for the call,
+// it also says what an earlier try met, such as a port that nobody listens on.
+func (c *call) cause() error {
+	if c.earlier == nil || !errors.Is(c.err, context.DeadlineExceeded) && !errors.Is(c.err, context.Canceled) {
+		return c.err
+	}
+	return fmt.Errorf("%w, after: %v", c.err, redacted(c.earlier))
 }
 
 // send makes one try of each call: the fast path where there is one, and the

@@ -11,6 +11,9 @@
 //	})
 //	records, err := redisstore.New(client, redisstore.Options{})
 //
+// Set DialerRetries to 1, too, to read "connection refused" in an error instead
+// of "deadline exceeded".
+//
 // A single server, a Sentinel fail-over client and a cluster client are fine; a
 // ring is refused, and so is a cluster client that reads from replicas. Then
 // [Store.Check] tests the server itself, [Store.Inspect] adds advice.

@@ -179,7 +179,7 @@ func (s *Store) tryFastPath(ctx context.Context) error {
 			return nil
 		default: // such as a server that is loading: it does not tell
 			s.fast.Store(untried)
-			return failure("check: fast path", err, false)
+			return &store.Error{Driver: "redisstore", Op: "check: fast path", Class: class, Err: redacted(err)}
 		}
 	}
 	s.fast.Store(works)

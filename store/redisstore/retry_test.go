@@ -138,6 +138,35 @@ func TestARefusalAfterALostReplyIsUnknown(t *testing.T) {
 	}
 }
 
+// refusedThenSilent is a hook that answers the first try as a closed port does,
+// and no other.
+type refusedThenSilent struct {
+	around
+	tries *atomic.Int32
+}
+
+func (h refusedThenSilent) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := error(&net.OpError{Op: "dial", Err: errors.New("connection refused")})
+		if h.tries.Add(1) > 1 {
+			<-ctx.Done()
+			err = ctx.Err()
+		}
+		cmd.SetErr(err)
+		return err
+	}
+}
+
+func TestADeadlineSaysWhatWasMetBefore(t *testing.T) {
+	t.Parallel()
+	client := connect(t, "127.0.0.1:1", func(o *redis.Options) { o.DialerRetries = 1 })
+	client.AddHook(refusedThenSilent{around{func(error) {}}, new(atomic.Int32)})
+	_, err := open(t, client).Claim(within(t, 200*time.Millisecond), request(newKey(), store.NewToken()))
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("got %v, want the deadline and the refusal", err)
+	}
+}
+
 func isRefused(err error) bool {
 	var e *net.OpError
 	return errors.As(err, &e) && e.Op == "dial"
