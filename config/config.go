@@ -94,7 +94,8 @@ type Policy struct {
 	Keep        time.Duration `yaml:"keep"`
 	Horizon     time.Duration `yaml:"horizon"`
 	MaxAttempts int           `yaml:"max_attempts"` // NoLimit in a topic: whatever the defaults say
-	Outage      string        `yaml:"outage"`       // retry or run
+	Outage      string        `yaml:"outage"`       // hold, retry or run
+	HoldLimit   time.Duration `yaml:"hold_limit"`
 }
 
 // NoLimit as MaxAttempts of a topic lifts the limit of the defaults. In a file
@@ -168,12 +169,12 @@ func (c Config) KeyOf(t Topic) string {
 	return "default"
 }
 
-var outages = []dedup.Outage{dedup.OutageRetry, dedup.OutageRun}
+var outages = []dedup.Outage{dedup.OutageHold, dedup.OutageRetry, dedup.OutageRun}
 
 func (p Policy) dedup() dedup.Policy {
 	out := dedup.Policy{
 		Lease: p.Lease, MaxConsume: p.MaxConsume, Keep: p.Keep, Horizon: p.Horizon,
-		MaxAttempts: max(p.MaxAttempts, 0),
+		MaxAttempts: max(p.MaxAttempts, 0), HoldLimit: p.HoldLimit,
 	}
 	for _, o := range outages {
 		if o.String() == p.Outage {
@@ -185,7 +186,7 @@ func (p Policy) dedup() dedup.Policy {
 
 // written is p as a file would say it.
 func written(p dedup.Policy) Policy {
-	return Policy{p.Lease, p.MaxConsume, p.Keep, p.Horizon, p.MaxAttempts, p.Outage.String()}
+	return Policy{p.Lease, p.MaxConsume, p.Keep, p.Horizon, p.MaxAttempts, p.Outage.String(), p.HoldLimit}
 }
 
 // String is the configuration in effect as YAML: with every default, and without

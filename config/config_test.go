@@ -106,11 +106,11 @@ func TestPolicyInEffect(t *testing.T) {
 	c := load(t, minimal+`
   - {name: a, key: keys, lease: 1m}
   - {name: b, key: keys, max_attempts: 0, outage: retry}
-defaults: {max_consume: 5m, max_attempts: 3, outage: run}
+defaults: {max_consume: 5m, max_attempts: 3, outage: run, hold_limit: 1m}
 `)
 	base := dedup.Policy{
 		Lease: 30 * time.Second, MaxConsume: 5 * time.Minute, Keep: 24 * time.Hour, Horizon: 3 * time.Hour,
-		MaxAttempts: 3, Outage: dedup.OutageRun,
+		MaxAttempts: 3, Outage: dedup.OutageRun, HoldLimit: time.Minute,
 	}
 	longer, unlimited := base, base
 	longer.Lease = time.Minute
@@ -258,7 +258,7 @@ func ExampleLoad() {
 	}
 	fmt.Println(c.Store.Redis.Username, c.Store.Redis.Password)
 	// Output:
-	// orders json:order.no 30s 5m0s 72h0m0s 0 retry
+	// orders json:order.no 30s 5m0s 72h0m0s 0 hold
 	// shipments {tag}:{property:SHIPMENT_ID} 1m0s 5m0s 72h0m0s 5 run
 	// dedup (secret)
 }

@@ -78,17 +78,19 @@
 //	defaults.keep                            24h             how long a finished key is remembered
 //	defaults.horizon                         3h              how long attempts of unfinished keys are remembered
 //	defaults.max_attempts                    0               runs before a key is given up and parked; 0: no limit
-//	defaults.outage                          retry           when the store is down: retry later or run unprotected
+//	defaults.outage                          hold            when the store is down: hold, retry later or run unprotected
+//	defaults.hold_limit                      1m40s           how long to hold; less if rocketmq.consume_timeout wants it
 //	topics[].name                            required        topic
 //	topics[].tags                            all             tags such as paid || refunded
 //	topics[].key                             default         key expression; see listener.ParseKey; message_id with
 //	                                                         java_compatible, as in the original
-//	topics[].lease                           as in defaults  and so for the next five
+//	topics[].lease                           as in defaults  and so for the next six
 //	topics[].max_consume                     as in defaults
 //	topics[].keep                            as in defaults
 //	topics[].horizon                         as in defaults
 //	topics[].max_attempts                    as in defaults
 //	topics[].outage                          as in defaults
+//	topics[].hold_limit                      as in defaults
 //	drain_timeout                            30s             how long a stop waits for running callbacks
 //	log.level                                info            debug, info, warn or error
 //	log.format                               text            text or json

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 )
 
@@ -109,10 +110,14 @@ func (c Config) diagnose(r *report) {
 	for i, t := range c.Topics {
 		path := fmt.Sprintf("topics[%d]", i)
 		c.checkKey(path+".key", t, r)
-		if p := c.PolicyOf(t); p.MaxConsume >= c.RocketMQ.ConsumeTimeout {
+		switch p := c.PolicyOf(t); {
+		case p.MaxConsume >= c.RocketMQ.ConsumeTimeout:
 			r.warn(origin(path, "max_consume", t.MaxConsume, c.Defaults.MaxConsume), "%s: not below rocketmq.consume_timeout, "+
 				"%s, after which the client sends back a copy of a running message",
 				short(p.MaxConsume), short(c.RocketMQ.ConsumeTimeout))
+		case p.Outage == dedup.OutageHold && p.MaxConsume+p.Lease >= c.RocketMQ.ConsumeTimeout:
+			r.warn(join(path, "outage"), "hold: rocketmq.consume_timeout, %s, leaves no time for that beside max_consume and "+
+				"lease, so it means retry; raise it, lower max_consume or write retry", short(c.RocketMQ.ConsumeTimeout))
 		}
 	}
 	if m := c.RocketMQ; m.ConsumeMessageBatchMaxSize > m.PullBatchSize {

@@ -181,6 +181,7 @@ func (p Policy) check(path string, r *report) {
 	}{
 		{"lease", p.Lease, dedup.MinLease}, {"max_consume", p.MaxConsume, dedup.MinLease},
 		{"keep", p.Keep, store.MinDuration}, {"horizon", p.Horizon, store.MinDuration},
+		{"hold_limit", p.HoldLimit, store.MinDuration},
 	} {
 		if d.value != 0 {
 			r.positive(join(path, d.key), d.value, d.least)
@@ -190,7 +191,7 @@ func (p Policy) check(path string, r *report) {
 		r.wrong(join(path, "max_attempts"), strconv.Itoa(p.MaxAttempts), "want 0 (no limit) or more")
 	}
 	if p.Outage != "" {
-		r.oneOf(join(path, "outage"), p.Outage, outages[0].String(), outages[1].String())
+		r.oneOf(join(path, "outage"), p.Outage, outages[0].String(), outages[1].String(), outages[2].String())
 	}
 }
 

@@ -142,6 +142,7 @@ func TestTableOfKeysIsComplete(t *testing.T) {
 	p := c.PolicyOf(config.Topic{})
 	c.Defaults = config.Policy{
 		Lease: p.Lease, MaxConsume: p.MaxConsume, Keep: p.Keep, Horizon: p.Horizon, Outage: p.Outage.String(),
+		HoldLimit: p.HoldLimit,
 	}
 	listed, existing := table(file.Doc), map[string]reflect.Value{}
 	keys(reflect.ValueOf(c), "", existing)

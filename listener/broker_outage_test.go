@@ -41,7 +41,7 @@ var outages = map[string]func(*scene) (lose, mend func()){
 func TestBrokerAnOutageOfTheStoreLosesNothing(t *testing.T) {
 	t.Parallel()
 	for name, outage := range outages {
-		for _, policy := range []dedup.Outage{dedup.OutageRetry, dedup.OutageRun} {
+		for _, policy := range []dedup.Outage{dedup.OutageHold, dedup.OutageRetry, dedup.OutageRun} {
 			t.Run(name+", "+policy.String(), func(t *testing.T) {
 				t.Parallel()
 				s := newScene(t, 4)
@@ -78,9 +78,11 @@ func (s *scene) wantOutage(policy dedup.Outage) {
 	s.t.Helper()
 	unprotected := s.count(func(e dedup.Event) bool { return e.Unprotected })
 	deferred := s.count(outcome(dedup.Deferred))
-	if policy == dedup.OutageRetry && (unprotected > 0 || deferred == 0) ||
+	held := s.count(func(e dedup.Event) bool { return e.HoldTime > 0 })
+	if policy == dedup.OutageHold && (unprotected > 0 || deferred > 0 || held == 0) ||
+		policy == dedup.OutageRetry && (unprotected > 0 || deferred == 0) ||
 		policy == dedup.OutageRun && unprotected == 0 {
-		s.t.Errorf("%v: got %d unprotected, %d deferred", policy, unprotected, deferred)
+		s.t.Errorf("%v: got %d unprotected, %d deferred, %d held", policy, unprotected, deferred, held)
 	}
 	if unrecorded := s.count(func(e dedup.Event) bool { return e.Unrecorded }); unrecorded > 0 {
 		s.t.Errorf("got %d runs that were not recorded in the end", unrecorded)

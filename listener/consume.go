@@ -59,7 +59,12 @@ func (l *DedupConcurrentListener) consume(
 		l.follow(ctx, it)
 	}
 	result := l.verdict(ctx, items)
-	return result, drained || result != consumer.ConsumeSuccess && l.gate.life.Err() != nil
+	return result, drained || result != consumer.ConsumeSuccess && (l.gate.life.Err() != nil || heldUp(items))
+}
+
+// heldUp reports whether a message waited for something when the drain began.
+func heldUp(items []*item) bool {
+	return slices.ContainsFunc(items, func(it *item) bool { return errors.Is(it.result.Err, dedup.ErrDraining) })
 }
 
 // items finds the key and the callback of every message. A message without

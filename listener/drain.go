@@ -19,7 +19,8 @@ type Stopper interface{ Shutdown() error }
 // Shutdown drains the listener and then stops c: no further callback starts,
 // those that run end and are recorded, and only then does the consumer leave
 // its group. Its messages go to the rest of the group at once, none of the
-// finished ones again.
+// finished ones again. Those that are held because the store does not answer
+// are given up at once, without the loss of a retry.
 //
 // When ctx ends first the contexts of the callbacks still running are cancelled
 // with cause [ErrDraining], c is stopped all the same, and the error tells how
@@ -34,6 +35,7 @@ func (l *DedupConcurrentListener) Shutdown(ctx context.Context, c Stopper) error
 		return errors.New("listener: shutdown was called before")
 	}
 	defer close(l.gate.over)
+	l.guard.StopWaiting()
 	var left error
 	select {
 	case <-l.gate.idle:

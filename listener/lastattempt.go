@@ -13,6 +13,7 @@ import (
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 )
 
 const (
@@ -44,7 +45,7 @@ func (l *DedupConcurrentListener) insist(ctx context.Context, items []*item) (dr
 		case errClosing:
 			return true
 		case nil:
-			l.again(ctx, waiting)
+			l.again(ctx, over, waiting)
 		default:
 			l.exhaust(ctx, waiting)
 		}
@@ -77,10 +78,13 @@ func (l *DedupConcurrentListener) pause(over context.Context, waiting []*item) e
 	return over.Err()
 }
 
-// again delivers the messages once more.
-func (l *DedupConcurrentListener) again(ctx context.Context, waiting []*item) {
+// again delivers the messages once more, held no longer than until over ends.
+func (l *DedupConcurrentListener) again(ctx, over context.Context, waiting []*item) {
+	deadline, _ := over.Deadline()
+	left := max(time.Until(deadline), store.MinDuration)
 	for _, it := range waiting {
 		it.result = dedup.Result{}
+		it.delivery.Policy.HoldLimit = min(it.delivery.Policy.HoldLimit, left)
 	}
 	l.deliver(ctx, waiting)
 }

@@ -61,13 +61,13 @@ func NewDedupConcurrentListener(group string, s store.Store, o Options) (*DedupC
 	l := &DedupConcurrentListener{
 		group: group, options: o, guard: guard, log: o.Guard.Logger,
 		gate: newGate(), rules: map[string]rule{},
-		other: rule{o.Key, o.Policy.WithDefaults()},
+		other: rule{o.Key, o.complete(o.Policy)},
 	}
 	if l.log == nil {
 		l.log = slog.Default()
 	}
 	for _, t := range o.Topics {
-		r := rule{t.Key, t.Policy.Over(o.Policy).WithDefaults()}
+		r := rule{t.Key, o.complete(t.Policy.Over(o.Policy))}
 		if r.key == nil {
 			r.key = o.Key
 		}

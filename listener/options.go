@@ -126,6 +126,20 @@ func (o Options) validate(group string, s store.Store) error {
 	return errors.Join(append(errs, o.validateTopics()...)...)
 }
 
+// complete is p as the engine gets it: a message is held no longer than leaves
+// its callback its time before the client sends it back.
+func (o Options) complete(p dedup.Policy) dedup.Policy {
+	p = p.WithDefaults()
+	room := o.ConsumeTimeout - p.MaxConsume - p.Lease
+	switch {
+	case room >= store.MinDuration:
+		p.HoldLimit = min(p.HoldLimit, room)
+	case p.Outage == dedup.OutageHold:
+		p.Outage = dedup.OutageRetry
+	}
+	return p
+}
+
 func (o Options) validateTopics() (errs []error) {
 	base := o.Policy
 	if base.Validate() != nil {

@@ -105,6 +105,7 @@ func TestWarningsStartWhereItGetsTight(t *testing.T) {
 			Key: listener.MessageID(), MaxReconsumeTimes: 2, DelayLevels: []time.Duration{time.Minute},
 			ConsumeTimeout: time.Minute, LastWait: time.Minute - 1, Policy: dedup.Policy{
 				Lease: 50 * time.Second, MaxConsume: time.Minute - 1, Keep: 2 * time.Minute, Horizon: 110 * time.Second,
+				Outage: dedup.OutageRetry,
 			},
 		}
 	}
@@ -120,7 +121,15 @@ func TestWarningsStartWhereItGetsTight(t *testing.T) {
 		"horizon":     {func(o *listener.Options) { o.Policy.Horizon-- }, "raise Horizon"},
 		"max consume": {func(o *listener.Options) { o.Policy.MaxConsume++ }, "shorten MaxConsume"},
 		"last wait":   {func(o *listener.Options) { o.LastWait++ }, "shorten LastWait"},
-		"a producer":  {func(o *listener.Options) { o.LastWait++; o.Producer = &producer{} }, ""},
+		"hold limit": {func(o *listener.Options) {
+			o.Policy.Outage, o.Policy.MaxConsume = dedup.OutageHold, 50*time.Second
+			o.ConsumeTimeout, o.LastWait = 100*time.Second, 1
+		}, "no message is held"},
+		"time to hold": {func(o *listener.Options) {
+			o.Policy.Outage, o.Policy.MaxConsume = dedup.OutageHold, 50*time.Second
+			o.ConsumeTimeout, o.LastWait = 100*time.Second+time.Millisecond, 1
+		}, ""},
+		"a producer": {func(o *listener.Options) { o.LastWait++; o.Producer = &producer{} }, ""},
 	} {
 		o := fits()
 		c.change(&o)

@@ -30,13 +30,19 @@ type rig struct {
 	events []dedup.Event
 }
 
-func newRig(t *testing.T, o listener.Options) *rig {
+func newRig(t *testing.T, o listener.Options) *rig { return newRigOn(t, o, nil) }
+
+// newRigOn puts wrap, if it is not nil, between the listener and its store.
+func newRigOn(t *testing.T, o listener.Options, wrap func(*memstore.Store) store.Store) *rig {
 	t.Helper()
 	mem, err := memstore.New(memstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{store: mem}
+	r, s := &rig{store: mem}, store.Store(mem)
+	if wrap != nil {
+		s = wrap(mem)
+	}
 	if o.Key == nil {
 		o.Key = listener.KeyFromKeys()
 	}
@@ -46,7 +52,7 @@ func newRig(t *testing.T, o listener.Options) *rig {
 		defer r.mu.Unlock()
 		r.events = append(r.events, e)
 	})
-	r.DedupConcurrentListener, err = listener.NewDedupConcurrentListener("billing", mem, o)
+	r.DedupConcurrentListener, err = listener.NewDedupConcurrentListener("billing", s, o)
 	if err != nil {
 		t.Fatal(err)
 	}

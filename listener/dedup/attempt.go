@@ -18,7 +18,7 @@ type attempt struct {
 	fallback    bool
 	machine     machine
 
-	claimTime, runTime, settleTime time.Duration
+	claimTime, holdTime, runTime, settleTime time.Duration
 
 	started time.Duration // when what is measured by runTime began
 }
@@ -107,7 +107,7 @@ func (g *Guard) claimOnce(ctx context.Context, a *attempt, after time.Duration) 
 	v, err := g.store.Claim(call, a.request())
 	return a.machine.step(input{
 		kind: inClaimed, now: g.now(), sent: sent, verdict: v, err: err, jitter: jitter(err),
-		aborted: ctx.Err(),
+		aborted: ctx.Err(), down: err != nil && g.circuit.isDown(),
 	})
 }
 

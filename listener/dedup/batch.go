@@ -16,7 +16,7 @@ type member struct {
 }
 
 // acquire claims a batch, in one call if the store can, and holds what is
-// granted. It returns with every member to be run, settled or reported.
+// granted. It returns with every member to be run, settled, reported or held.
 func (g *Guard) acquire(ctx context.Context, ds []Delivery) []member {
 	members := make([]member, len(ds))
 	claiming := make([]*member, 0, len(ds))
@@ -32,8 +32,7 @@ func (g *Guard) acquire(ctx context.Context, ds []Delivery) []member {
 		g.claimBatch(ctx, claiming)
 		g.schedule.addAll(ctx, claiming)
 	}
-	undecided := func(m *member) bool { return m.act.kind == actClaim || m.act.kind == actVerify }
-	inParallel(claiming, undecided, func(m *member) {
+	inParallel(claiming, wants(actClaim, actVerify), func(m *member) {
 		if m.act = g.claimAgain(ctx, &m.attempt, m.act); m.granted() && !m.entered() {
 			g.enter(ctx, &m.run)
 			g.schedule.add(&m.run)
@@ -63,7 +62,7 @@ func (g *Guard) claimBatch(ctx context.Context, members []*member) {
 		m.claimTime = now - m.machine.began
 		m.act = m.machine.step(input{
 			kind: inClaimed, now: now, sent: sent, verdict: a.Verdict, err: a.Err, jitter: jitter(a.Err),
-			aborted: ctx.Err(),
+			aborted: ctx.Err(), down: a.Err != nil && g.circuit.isDown(),
 		})
 	}
 }
@@ -134,6 +133,11 @@ func answerAt[T any](answers []T, i int, missing T) T {
 		return answers[i]
 	}
 	return missing
+}
+
+// wants selects the members whose machines want one of kinds next.
+func wants(kinds ...actionKind) func(*member) bool {
+	return func(m *member) bool { return slices.Contains(kinds, m.act.kind) }
 }
 
 // maxParallel bounds the calls to the store that one batch has on its way.

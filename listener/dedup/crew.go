@@ -31,22 +31,39 @@ type crew struct {
 	busy    time.Duration // the time in callbacks
 }
 
-// admit gives the crew its members. Those that need no callback have ended.
+// admit gives the crew its members, but for those that are held.
 func (c *crew) admit(members []member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting, c.ended = make([]*member, 0, len(members)), make([]*member, 0, len(members))
 	for i := range members {
-		if m := &members[i]; m.act.kind == actRun {
-			c.waiting = append(c.waiting, m)
-		} else {
-			c.end(m)
+		if members[i].act.kind != actHold {
+			c.take(&members[i])
 		}
 	}
 	if c.alone = c.guard.quick.Load(); c.alone {
 		c.hire(1)
 	} else {
 		c.hire(c.limit)
+	}
+}
+
+// join gives the crew members that were held.
+func (c *crew) join(members []*member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range members {
+		c.take(m)
+	}
+	c.hire(c.limit)
+}
+
+// take has m run, or end if it needs no callback. The caller holds mu, and hires.
+func (c *crew) take(m *member) {
+	if m.act.kind == actRun {
+		c.waiting = append(c.waiting, m)
+	} else {
+		c.end(m)
 	}
 }
 

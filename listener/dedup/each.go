@@ -27,8 +27,15 @@ func (g *Guard) DeliverEach(
 		begun: make(chan struct{}, 1), over: make(chan struct{}),
 	}
 	members := g.acquire(ctx, ds)
+	held := heldOf(members) // before any of them can run
 	c.admit(members)
 	var working sync.WaitGroup
+	if len(held) > 0 {
+		working.Go(func() {
+			g.outlast(ctx, held)
+			c.join(held)
+		})
+	}
 	for {
 		group, over := c.gather()
 		if over {

@@ -14,6 +14,7 @@ type Event struct {
 	Fallback    bool // the message had no business key: a default key was used
 	Result
 	ClaimTime  time.Duration // from the first claim to its answer, repeats included
+	HoldTime   time.Duration // of that, held because the store did not answer
 	RunTime    time.Duration // in the callback, a Verifier included
 	SettleTime time.Duration // recording the end, repeats included
 }

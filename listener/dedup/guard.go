@@ -75,6 +75,7 @@ type Guard struct {
 	options  Options
 	epoch    time.Time
 	schedule *schedule
+	circuit  *circuit
 	quick    atomic.Bool // the callbacks of the latest batch took less than patience
 	repeats  repeats
 }
@@ -95,7 +96,7 @@ func New(s store.Store, o Options) (*Guard, error) {
 	g.parker, _ = s.(store.Parker)
 	g.fencer, _ = s.(store.Fencer)
 	_, g.instant = s.(store.Instant)
-	g.schedule = newSchedule(g)
+	g.schedule, g.circuit = newSchedule(g), newCircuit()
 	return g, nil
 }
 
@@ -125,10 +126,19 @@ func (g *Guard) Do(ctx context.Context, k store.Key, p Policy, fn func(context.C
 func (g *Guard) Deliver(ctx context.Context, d Delivery, fn func(context.Context) error) Result {
 	var a attempt
 	act := g.claim(ctx, d, &a)
-	if act.kind == actEnd {
+	switch act.kind {
+	case actEnd:
 		return g.report(ctx, &a)
+	case actHold:
+		m := &member{run: run{attempt: a}, act: act}
+		g.waitOut(ctx, []*member{m})
+		return g.drive(ctx, &m.run, m.act, fn)
 	}
-	r := &run{attempt: a}
+	return g.drive(ctx, &run{attempt: a}, act, fn)
+}
+
+// drive takes r from the answer to its claim to its end.
+func (g *Guard) drive(ctx context.Context, r *run, act action, fn func(context.Context) error) Result {
 	if act.kind == actRun || act.kind == actVerify {
 		if act = g.hold(ctx, r, act); act.kind == actRun {
 			act = g.returned(r, call(&r.ctx, fn))
@@ -149,9 +159,14 @@ func (g *Guard) Report(ctx context.Context, d Delivery, r Result) Result {
 type Stats struct {
 	Running  int // callbacks and Verifiers that hold a claim or run unprotected
 	Orphaned int // of those, the ones that ignored their cancelled context for a whole lease
+	Held     int // deliveries that wait for the store to answer again, by OutageHold
 }
 
 // Stats returns the gauges of this moment.
-func (g *Guard) Stats() Stats { return g.schedule.stats() }
+func (g *Guard) Stats() Stats {
+	s := g.schedule.stats()
+	s.Held = g.circuit.count()
+	return s
+}
 
 func (g *Guard) now() time.Duration { return time.Since(g.epoch) }

@@ -5,13 +5,15 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 )
 
 // report tells the observer and the log, and returns the result.
 func (g *Guard) report(ctx context.Context, a *attempt) Result {
 	e := Event{
 		Key: a.key, Redelivered: a.redelivered, Fallback: a.fallback, Result: a.machine.result,
-		ClaimTime: a.claimTime, RunTime: a.runTime, SettleTime: a.settleTime,
+		ClaimTime: a.claimTime, HoldTime: a.holdTime, RunTime: a.runTime, SettleTime: a.settleTime,
 	}
 	if g.options.Observer != nil {
 		g.observe(ctx, e)
@@ -52,6 +54,8 @@ func (g *Guard) log(ctx context.Context, level slog.Level, line func() (string, 
 // a retry for a reason outside the message, the rest is everyday.
 func (e *Event) level() slog.Level {
 	switch {
+	case e.Outcome == Deferred && e.Err != nil && store.ClassOf(e.Err) == store.Permanent:
+		return slog.LevelError
 	case e.Unrecorded, e.Rearmed, errors.Is(e.Err, ErrCorrupt), errors.Is(e.Err, ErrExhausted):
 		return slog.LevelError
 	case e.Outcome == Failed, e.Unprotected, e.Cancelled,
@@ -74,6 +78,7 @@ func (e *Event) line() (string, []slog.Attr) {
 		}
 	}
 	add(e.Attempt > 0, slog.Int("attempt", e.Attempt))
+	add(e.HoldTime > 0, slog.Duration("hold_time", e.HoldTime))
 	add(e.RunTime > 0, slog.Duration("run_time", e.RunTime))
 	add(e.SettleTime > 0, slog.Duration("settle_time", e.SettleTime))
 	add(e.Left > 0, slog.Duration("left", e.Left))

@@ -49,6 +49,7 @@ type phase uint8
 const (
 	idle phase = iota
 	claiming
+	holding
 	verifying
 	running
 	completing
@@ -64,6 +65,7 @@ const (
 	inStart    inputKind = iota + 1
 	inClaimed            // the answer to a claim: sent, verdict or err
 	inAborted            // the caller's context ended before the claim was answered: err
+	inResumed            // a held delivery may try again (turn), has waited enough, or must not wait any more (aborted)
 	inVerified           // the answer of the Verifier: finding or err
 	inBegin              // the rest of the batch is claimed, its callback can run
 	inReturned           // the callback returned: err
@@ -78,19 +80,23 @@ type input struct {
 	sent       time.Duration
 	jitter     float64 // in [0,1), spreads repeats
 	aborted    error   // why the caller's context has ended: nothing is repeated or started; else nil
+	down       bool    // held deliveries find that the store does not answer
+	turn       bool
 	err        error
 	verdict    store.Verdict
 	finding    Finding
 	completion store.Completion
 }
 
-// actionKind tells what to do next. The delivery's own goroutine gets claim,
-// verify, run, complete, release, park and end; the scheduler gets the others.
+// actionKind tells what to do next. The delivery's own goroutine gets all but
+// renew, cancel and orphan, which are the scheduler's.
 type actionKind uint8
 
 const (
 	actNone actionKind = iota
 	actClaim
+	actHold    // wait for a turn to try again, at most after long
+	actAbandon // release a token whose claim may have landed
 	actVerify
 	actRun
 	actComplete
@@ -105,6 +111,7 @@ const (
 type action struct {
 	kind  actionKind
 	after time.Duration // wait that long first
+	anew  bool          // claim with a new token
 	cause error
 }
 
@@ -118,6 +125,8 @@ func (m *machine) step(in input) action {
 		return m.claimed(in)
 	case inAborted:
 		return m.refuse(in.err)
+	case inResumed:
+		return m.resumed(in)
 	case inVerified:
 		return m.verified(in)
 	case inBegin:

@@ -39,7 +39,7 @@ func TestALostReplyOfAClaimIsRepeatedAndRunsNow(t *testing.T) {
 	})
 }
 
-func TestAnOutageDefersWithinTheClaimTimeout(t *testing.T) {
+func TestOutageRetryDefersWithinTheClaimTimeout(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault                     storetest.Fault
 		atLeast, atMost, releases int // calls
@@ -52,7 +52,9 @@ func TestAnOutageDefersWithinTheClaimTimeout(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, f := newFlaky(t)
 				down(f, c.fault, storetest.Claim)
-				d := dedup.Delivery{Key: key("1"), Policy: short()}
+				p := short()
+				p.Outage = dedup.OutageRetry
+				d := dedup.Delivery{Key: key("1"), Policy: p}
 				began := time.Now()
 				r := b.Deliver(t.Context(), d, mustNotRun(t))
 				if took := time.Since(began); took > dedup.DefaultClaimTimeout+dedup.DefaultCallTimeout {

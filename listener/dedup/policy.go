@@ -16,6 +16,7 @@ const (
 	DefaultMaxConsume = 10 * time.Minute
 	DefaultKeep       = 24 * time.Hour
 	DefaultHorizon    = 3 * time.Hour
+	DefaultHoldLimit  = 100 * time.Second
 )
 
 // MinLease is the shortest lease accepted: below it scheduling noise alone
@@ -23,13 +24,17 @@ const (
 const MinLease = 10 * time.Millisecond
 
 // Outage says what to do with a message whose key cannot be claimed because the
-// store does not answer. The zero Outage takes the default, OutageRetry.
+// store does not answer. The zero Outage takes the default, OutageHold.
 type Outage uint8
 
 const (
+	// OutageHold keeps the message waiting, up to HoldLimit, until the store
+	// answers: nothing runs unprotected, an outage shorter than that costs none
+	// of the broker's retries, and no more messages come in meanwhile.
+	OutageHold Outage = iota + 1
 	// OutageRetry defers the message: nothing runs unprotected, and each
 	// delivery during the outage costs one of the broker's retries.
-	OutageRetry Outage = iota + 1
+	OutageRetry
 	// OutageRun runs the callback without a claim, counts it, and tries to
 	// record the success afterwards. Only for callbacks that may run twice.
 	OutageRun
@@ -38,6 +43,8 @@ const (
 // String is the policy's name in configuration files.
 func (o Outage) String() string {
 	switch o {
+	case OutageHold:
+		return "hold"
 	case OutageRetry:
 		return "retry"
 	case OutageRun:
@@ -69,9 +76,10 @@ type Policy struct {
 	Keep       time.Duration // how long done is remembered
 	Horizon    time.Duration // how long the attempts of a lapsed claim are remembered; ≥ longest delay + lease
 
-	MaxAttempts int      // runs after which a key that never completes is parked; 0 = no limit
-	Outage      Outage   // what to do while the store does not answer
-	Verifier    Verifier // asked before a take-over runs; optional
+	MaxAttempts int           // runs after which a key that never completes is parked; 0 = no limit
+	Outage      Outage        // what to do while the store does not answer
+	HoldLimit   time.Duration // with OutageHold: how long a message waits for the store, from its delivery on
+	Verifier    Verifier      // asked before a take-over runs; optional
 }
 
 // FixedLease is the policy of the Java original: a claim holds for maxConsume
@@ -97,7 +105,10 @@ func (p Policy) WithDefaults() Policy {
 		p.Horizon = max(DefaultHorizon, p.Lease)
 	}
 	if p.Outage == 0 {
-		p.Outage = OutageRetry
+		p.Outage = OutageHold
+	}
+	if p.HoldLimit == 0 {
+		p.HoldLimit = DefaultHoldLimit
 	}
 	return p
 }
@@ -111,6 +122,7 @@ func (p Policy) Over(base Policy) Policy {
 	p.Horizon = cmp.Or(p.Horizon, base.Horizon)
 	p.MaxAttempts = cmp.Or(p.MaxAttempts, base.MaxAttempts)
 	p.Outage = cmp.Or(p.Outage, base.Outage)
+	p.HoldLimit = cmp.Or(p.HoldLimit, base.HoldLimit)
 	if p.Verifier == nil {
 		p.Verifier = base.Verifier
 	}
@@ -135,6 +147,7 @@ func (p Policy) Validate() error {
 	}{
 		{"Lease", p.Lease, MinLease}, {"MaxConsume", p.MaxConsume, MinLease},
 		{"Keep", p.Keep, store.MinDuration}, {"Horizon", p.Horizon, store.MinDuration},
+		{"HoldLimit", p.HoldLimit, store.MinDuration},
 	} {
 		if f.got < f.low || f.got > store.MaxDuration {
 			bad("%s is %v, want %v to %v", f.name, f.got, f.low, store.MaxDuration)
@@ -146,8 +159,8 @@ func (p Policy) Validate() error {
 	if p.MaxAttempts < 0 {
 		bad("MaxAttempts is %d, want 0 (no limit) or more", p.MaxAttempts)
 	}
-	if p.Outage < OutageRetry || p.Outage > OutageRun {
-		bad("Outage is %v, want OutageRetry or OutageRun", p.Outage)
+	if p.Outage < OutageHold || p.Outage > OutageRun {
+		bad("Outage is %v, want OutageHold, OutageRetry or OutageRun", p.Outage)
 	}
 	return errors.Join(errs...)
 }
@@ -157,5 +170,5 @@ func (p *Policy) sound() bool {
 	within := func(d, low time.Duration) bool { return d >= low && d <= store.MaxDuration }
 	return within(p.Lease, MinLease) && within(p.MaxConsume, p.Lease) && p.MaxAttempts >= 0 &&
 		within(p.Keep, store.MinDuration) && within(p.Horizon, store.MinDuration) &&
-		p.Outage >= OutageRetry && p.Outage <= OutageRun
+		within(p.HoldLimit, store.MinDuration) && p.Outage >= OutageHold && p.Outage <= OutageRun
 }

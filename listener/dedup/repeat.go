@@ -19,6 +19,7 @@ const repeatEvery = 10 * time.Second
 type outage struct {
 	outcome Outcome
 	class   store.Class
+	held    bool // of a whole guard that holds messages, and no more when outcome is Ran
 }
 
 // outage reports whether e tells of nothing but the store. An effect that is
@@ -31,13 +32,32 @@ func (e *Event) outage() (kind outage, ok bool) {
 	case e.Outcome != Deferred || errors.Is(e.Err, ErrExhausted):
 		return outage{}, false
 	case errors.Is(e.Err, errTooLate):
-		return outage{Deferred, store.Unknown}, true
+		return outage{outcome: Deferred, class: store.Unknown}, true
 	}
 	failed, ok := errors.AsType[*store.Error](e.Err)
 	if !ok {
 		return outage{}, false
 	}
-	return outage{Deferred, failed.Class}, true
+	return outage{outcome: Deferred, class: failed.Class}, true
+}
+
+// logHolding tells that messages are held because of err, or no more.
+func (g *Guard) logHolding(ctx context.Context, err error) {
+	kind := outage{held: true}
+	if err == nil {
+		kind.outcome = Ran
+	}
+	suppressed, ok := g.repeats.show(kind, g.now())
+	if !ok {
+		return
+	}
+	g.log(ctx, slog.LevelWarn, func() (string, []slog.Attr) {
+		attrs := []slog.Attr{slog.Int("suppressed", suppressed)}
+		if err == nil {
+			return "dedup: no message is held any more", attrs
+		}
+		return "dedup: the store does not answer: messages are held", append(attrs, slog.Any("error", err))
+	})
 }
 
 // logOutage logs a line of kind unless one was logged a moment ago.

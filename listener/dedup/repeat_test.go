@@ -121,7 +121,7 @@ func TestAStoreThatIsTooLateIsOneOutage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := dedup.Policy{Lease: time.Second, MaxConsume: 20 * time.Second}
+		p := dedup.Policy{Lease: time.Second, MaxConsume: 20 * time.Second, Outage: dedup.OutageRetry}
 		for _, id := range []string{"1", "2"} {
 			if outcome, _ := g.Do(t.Context(), key(id), p, succeed); outcome != dedup.Deferred {
 				t.Fatalf("got %v, want deferred", outcome)

@@ -137,7 +137,10 @@ func (s *sim) deliver(k *simKeyed) {
 	s.tokens++
 	d := &simDelivery{key: k, token: s.tokens, stubborn: s.chance(20)}
 	d.machine.policy = simPolicy
-	d.machine.limits = limits{claim: 3 * time.Second, settle: 20 * time.Second, renews: true, parks: true}
+	if s.chance(50) {
+		d.machine.policy.Outage = OutageRetry
+	}
+	d.machine.limits = limits{claim: s.upTo(3 * time.Second), settle: 20 * time.Second, renews: true, parks: true}
 	s.perform(d, d.machine.step(input{kind: inStart, now: s.now}))
 	if s.faults && s.chance(10) {
 		s.after(s.upTo(8*time.Second), func() { s.crash(d) })
@@ -178,7 +181,17 @@ func (s *sim) perform(d *simDelivery, a action) {
 	s.check(d, a)
 	switch a.kind {
 	case actClaim:
-		s.call(d, a.after, inClaimed, func(in *input) { in.verdict = s.claim(d) })
+		if a.anew {
+			s.tokens++
+			d.token = s.tokens
+		}
+		token := d.token // a late call keeps it
+		s.call(d, a.after, inClaimed, func(in *input) { in.verdict = s.claim(d, token) })
+	case actHold:
+		s.feed(d, min(s.upTo(10*time.Second), a.after), input{kind: inResumed, turn: s.chance(70)})
+	case actAbandon:
+		token := d.token
+		s.call(d, 0, inSettled, func(in *input) { in.err = s.release(d, token, false) })
 	case actRenew:
 		s.call(d, 0, inRenewed, func(in *input) { in.err = s.renew(d) })
 		s.tickLater(d)
@@ -196,7 +209,7 @@ func (s *sim) perform(d *simDelivery, a action) {
 	case actComplete:
 		s.call(d, a.after, inSettled, func(in *input) { in.completion = s.complete(d) })
 	case actRelease:
-		s.call(d, a.after, inSettled, func(in *input) { in.err = s.release(d, d.machine.ran) })
+		s.call(d, a.after, inSettled, func(in *input) { in.err = s.release(d, d.token, d.machine.ran) })
 	case actEnd:
 		s.end(d)
 	default:
@@ -317,7 +330,7 @@ func (s *sim) check(d *simDelivery, a action) {
 
 // The store's side: the step table of the contract.
 
-func (s *sim) claim(d *simDelivery) store.Verdict {
+func (s *sim) claim(d *simDelivery, token int) store.Verdict {
 	r := &d.key.record
 	if r.state != 0 && s.now >= r.until+r.horizon {
 		*r = simRecord{}
@@ -325,18 +338,18 @@ func (s *sim) claim(d *simDelivery) store.Verdict {
 	switch {
 	case r.state == 'D':
 		return store.Verdict{State: store.Done}
-	case r.state == 'P' && r.token == d.token, r.state == 0:
+	case r.state == 'P' && r.token == token, r.state == 0:
 		if r.state == 0 {
 			r.attempt = 1
 		}
-	case r.state == 'R' && r.token == d.token:
+	case r.state == 'R' && r.token == token:
 		return store.Verdict{} // refused: treated as an answer that says nothing
 	case r.state == 'P' && s.now < r.until:
 		return store.Verdict{State: store.Busy, Left: r.until - s.now}
 	default:
 		r.attempt++
 	}
-	*r = simRecord{'P', d.token, r.attempt, simPolicy.Lease, simPolicy.Horizon, s.now + simPolicy.Lease}
+	*r = simRecord{'P', token, r.attempt, simPolicy.Lease, simPolicy.Horizon, s.now + simPolicy.Lease}
 	return store.Verdict{State: store.Claimed, Attempt: r.attempt}
 }
 
@@ -349,10 +362,10 @@ func (s *sim) renew(d *simDelivery) error {
 	return nil
 }
 
-func (s *sim) release(d *simDelivery, ran bool) error {
+func (s *sim) release(d *simDelivery, token int, ran bool) error {
 	r := &d.key.record
 	switch {
-	case r.token != d.token || r.state != 'P' && r.state != 'R':
+	case r.token != token || r.state != 'P' && r.state != 'R':
 		return store.ErrNotOwner
 	case r.state == 'R':
 		return nil

@@ -44,8 +44,11 @@ func (m *machine) claimFailed(in input) action {
 		return m.refuse(in.err)
 	}
 	if class != store.Permanent && !errors.Is(in.err, store.ErrNotOwner) {
-		if wait := m.backoff(in.jitter); in.now+wait < m.giveUp {
+		if wait := m.backoff(in.jitter); in.now+wait < m.giveUp && !(in.down && m.holds(in.now)) {
 			return action{kind: actClaim, after: wait}
+		}
+		if m.holds(in.now) {
+			return m.hold(in.now, in.err)
 		}
 	}
 	if m.policy.Outage == OutageRun && !errors.Is(in.err, store.ErrInvalid) {
@@ -64,6 +67,9 @@ func (m *machine) grant(in input) action {
 	if m.unsure = !m.fresh(in.now); m.unsure {
 		if in.now < m.giveUp {
 			return action{kind: actClaim}
+		}
+		if in.aborted == nil && m.holds(in.now) {
+			return m.hold(in.now, errTooLate)
 		}
 		return m.giveBack(in.now, errTooLate)
 	}
@@ -191,6 +197,9 @@ func (m *machine) cancel(now time.Duration, cause error) action {
 }
 
 func (m *machine) settled(in input) action {
+	if m.phase == holding {
+		return m.abandoned(in)
+	}
 	if m.phase == completing && in.err == nil && in.completion == 0 {
 		in.err = errNoVerdict
 	}

@@ -140,3 +140,24 @@ func (f *failsAtOnce) Claim(_ context.Context, r store.ClaimRequest) (store.Verd
 	}
 	return store.Verdict{}, &store.Error{Class: store.NotApplied, Err: errBoom}
 }
+
+// halfLost loses one of its keys until it is back, as a cluster may.
+type halfLost struct {
+	*memstore.Store
+	back atomic.Bool
+}
+
+func (h *halfLost) Claim(ctx context.Context, r store.ClaimRequest) (store.Verdict, error) {
+	if r.Key.ID == "lost" && !h.back.Load() {
+		return store.Verdict{}, &store.Error{Class: store.NotApplied, Err: errBoom}
+	}
+	return h.Store.Claim(ctx, r)
+}
+
+func (h *halfLost) ClaimBatch(ctx context.Context, rs []store.ClaimRequest) []store.ClaimAnswer {
+	answers := make([]store.ClaimAnswer, len(rs))
+	for i, r := range rs {
+		answers[i].Verdict, answers[i].Err = h.Claim(ctx, r)
+	}
+	return answers
+}

@@ -17,6 +17,7 @@ func (g *Guard) DeliverTogether(
 ) []Result {
 	results := make([]Result, len(ds))
 	members := g.acquire(ctx, ds)
+	g.outlast(ctx, heldOf(members))
 	var acquired, ended []*member
 	for i := range members {
 		m := &members[i]

@@ -1,0 +1,100 @@
+package dedup
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
+
+// StopWaiting defers every delivery that waits for the store, with
+// [ErrDraining], and lets none wait from now on. A consumer calls it when it
+// begins to drain. What runs is not touched.
+func (g *Guard) StopWaiting() { g.circuit.stop() }
+
+// heldOf are the members of a batch that the store has not answered.
+func heldOf(members []member) (held []*member) {
+	for i := range members {
+		if members[i].act.kind == actHold {
+			held = append(held, &members[i])
+		}
+	}
+	return held
+}
+
+// outlast waits for the claims of the held members of a batch.
+func (g *Guard) outlast(ctx context.Context, held []*member) {
+	if len(held) > 0 {
+		g.waitOut(ctx, held)
+		g.schedule.addAll(ctx, held)
+		inParallel(held, wants(actVerify), func(m *member) { m.act = g.verify(ctx, &m.run, m.act) })
+	}
+}
+
+// waitOut holds members until the store answers their claims, they have waited
+// as long as their policy says, ctx ends, or nobody is to wait any more. They
+// take their turns together, so that a batch stays one call.
+func (g *Guard) waitOut(ctx context.Context, members []*member) {
+	all, began := members, g.now()
+	if g.circuit.enter(len(all)) {
+		g.logHolding(ctx, all[0].machine.result.Err)
+	}
+	for len(members) > 0 {
+		limit := members[0].act.after
+		for _, m := range members {
+			limit = min(limit, m.act.after)
+		}
+		err := g.circuit.await(ctx, limit)
+		g.resume(ctx, members, err)
+		members = wanting(members, actHold)
+		if err == nil {
+			g.circuit.report(len(members) == 0)
+		}
+	}
+	now := g.now()
+	for _, m := range all {
+		m.claimTime, m.holdTime = now-m.machine.began, now-began
+	}
+	if g.circuit.leave(len(all)) {
+		g.logHolding(ctx, nil)
+	}
+}
+
+// resume lets members try again, unless err says why it is not their turn.
+func (g *Guard) resume(ctx context.Context, members []*member, err error) {
+	in := input{kind: inResumed, now: g.now(), turn: err == nil}
+	if !in.turn && !errors.Is(err, errWaited) {
+		in.aborted = err
+	}
+	for _, m := range members {
+		m.act = m.machine.step(in)
+	}
+	abandoning := wanting(members, actAbandon)
+	if g.batcher != nil && len(abandoning) > 1 {
+		g.settleBatch(ctx, abandoning)
+	}
+	inParallel(abandoning, wants(actAbandon), func(m *member) {
+		_, err := g.settleOnce(ctx, &m.run, actAbandon)
+		m.act = m.machine.step(input{kind: inSettled, now: g.now(), err: err})
+	})
+	claiming := wanting(members, actClaim)
+	for _, m := range claiming {
+		m.token = store.NewToken()
+	}
+	if g.batcher != nil && len(claiming) > 1 {
+		g.claimBatch(ctx, claiming)
+	}
+	inParallel(claiming, wants(actClaim), func(m *member) { m.act = g.claimOnce(ctx, &m.attempt, 0) })
+}
+
+// wanting are the members whose machines want one of kinds next.
+func wanting(members []*member, kinds ...actionKind) []*member {
+	want := wants(kinds...)
+	var found []*member
+	for _, m := range members {
+		if want(m) {
+			found = append(found, m)
+		}
+	}
+	return found
+}

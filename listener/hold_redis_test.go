@@ -1,0 +1,96 @@
+package listener_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/apache/rocketmq-client-go/v2/primitive"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/memstore"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/redisstore"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest/testserver"
+)
+
+// onRedis is a rig whose records are in server.
+func onRedis(t *testing.T, server *testserver.RedisServer, o listener.Options) *rig {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), ReadTimeout: time.Second, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { client.Close() })
+	s, err := redisstore.New(client, redisstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newRigOn(t, o, func(*memstore.Store) store.Store { return s })
+}
+
+func TestRedisHeldMessagesResumeWithinTwoSeconds(t *testing.T) {
+	t.Parallel()
+	for name, ways := range map[string]struct{ lose, find func(*testserver.RedisServer) }{
+		"killed": {(*testserver.RedisServer).Kill, (*testserver.RedisServer).Restart},
+		"frozen": {(*testserver.RedisServer).Pause, (*testserver.RedisServer).Resume},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := testserver.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
+			r := onRedis(t, server, listener.Options{})
+			const n = 500
+			var ran atomic.Int32
+			cb := r.Each(func(context.Context, *primitive.MessageExt) error { ran.Add(1); return nil })
+			want(t, cb, success, 0, orders("before")...)
+			ways.lose(server)
+			var answered sync.WaitGroup
+			for i := range n {
+				answered.Go(func() { want(t, cb, success, 0, orders(strconv.Itoa(i))...) })
+			}
+			eventually(t, "all are held", func() bool { return r.Stats().Held == n })
+			ways.find(server)
+			found := time.Now()
+			answered.Wait()
+			if took := time.Since(found); took > 2*time.Second || ran.Load() != n+1 {
+				t.Errorf("%d of %d had run %v after the store came back", ran.Load()-1, n, took)
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if i := slices.IndexFunc(r.events[1:], func(e dedup.Event) bool { return e.Attempt != 1 }); i >= 0 {
+				t.Errorf("got %+v, want attempt 1: nothing had run", r.events[1+i])
+			}
+		})
+	}
+}
+
+func TestRedisADrainDuringAnOutageEndsInTime(t *testing.T) {
+	t.Parallel()
+	server := testserver.Redis(t)
+	r := onRedis(t, server, listener.Options{})
+	started := make(chan struct{})
+	finish := make(chan struct{})
+	cb := r.Each(func(context.Context, *primitive.MessageExt) error {
+		close(started)
+		<-finish
+		return errBoom
+	})
+	var answered sync.WaitGroup
+	answered.Go(func() { consume(t, cb, orders("running")...) })
+	<-started
+	server.Pause()
+	answered.Go(func() { consume(t, cb, orders("held")...) })
+	eventually(t, "one is held", func() bool { return r.Stats().Held == 1 })
+	began := time.Now()
+	const limit = 3 * time.Second
+	err := shutdownAfter(r, limit, stopFunc(func() { close(finish) }))
+	if took := time.Since(began); took > limit+2*time.Second || !errors.Is(err, listener.ErrDraining) {
+		t.Errorf("took %v, %v; want the limit, because one callback would not stop", took, err)
+	}
+	server.Resume()
+	answered.Wait()
+}
