@@ -20,6 +20,7 @@ type Config struct {
 	Defaults     Policy        `yaml:"defaults"`      // what topics do not say themselves
 	Topics       []Topic       `yaml:"topics"`        // what is consumed
 	DrainTimeout time.Duration `yaml:"drain_timeout"` // how long a stop waits for running callbacks
+	JournalLimit int           `yaml:"journal_limit"` // successes that may wait to be recorded
 	Log          Log           `yaml:"log"`
 
 	found Problems // warnings that only loading could see
@@ -142,6 +143,7 @@ func Default() Config {
 			},
 		},
 		DrainTimeout: 30 * time.Second,
+		JournalLimit: dedup.DefaultJournalLimit,
 		Log:          Log{Level: "info", Format: "text"},
 	}
 }

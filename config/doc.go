@@ -91,7 +91,8 @@
 //	topics[].max_attempts                    as in defaults
 //	topics[].outage                          as in defaults
 //	topics[].hold_limit                      as in defaults
-//	drain_timeout                            30s             how long a stop waits for running callbacks
+//	drain_timeout                            30s             how long a stop waits for callbacks and records
+//	journal_limit                            10000           successes that may wait for the store before claiming stops
 //	log.level                                info            debug, info, warn or error
 //	log.format                               text            text or json
 //

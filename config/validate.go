@@ -46,6 +46,7 @@ func (c Config) check(r *report) {
 	c.Store.check(r)
 	c.checkTopics(r)
 	r.positive("drain_timeout", c.DrainTimeout, time.Millisecond)
+	r.between("journal_limit", c.JournalLimit, 1, dedup.MaxJournalLimit)
 	r.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	r.oneOf("log.format", c.Log.Format, "text", "json")
 	c.diagnose(r)

@@ -25,8 +25,9 @@ type Stopper interface{ Shutdown() error }
 // When ctx ends first the contexts of the callbacks still running are cancelled
 // with cause [ErrDraining], c is stopped all the same, and the error tells how
 // many were left: their messages are delivered again after their lease, without
-// the loss of a retry. The listener cannot be used again. Further calls return
-// an error.
+// the loss of a retry. Successes that the store did not take are recorded until
+// then; the error tells how many are left, and the log their keys. The listener
+// cannot be used again. Further calls return an error.
 func (l *DedupConcurrentListener) Shutdown(ctx context.Context, c Stopper) error {
 	if c == nil {
 		return errors.New("listener: shutdown: the consumer is nil")
@@ -34,7 +35,6 @@ func (l *DedupConcurrentListener) Shutdown(ctx context.Context, c Stopper) error
 	if !l.gate.close() {
 		return errors.New("listener: shutdown was called before")
 	}
-	defer close(l.gate.over)
 	l.guard.StopWaiting()
 	var left error
 	select {
@@ -43,10 +43,16 @@ func (l *DedupConcurrentListener) Shutdown(ctx context.Context, c Stopper) error
 		left = fmt.Errorf("%w: %d callbacks are still running: %w", ErrDraining, l.gate.running(), ctx.Err())
 		l.gate.cancel(ErrDraining)
 	}
+	err := l.stop(c)
+	return errors.Join(left, err, l.guard.Flush(ctx))
+}
+
+// stop stops c and lets go those who wait for that.
+func (l *DedupConcurrentListener) stop(c Stopper) error {
+	defer close(l.gate.over)
 	time.Sleep(offsetPause)
-	err := c.Shutdown()
-	if err != nil {
-		err = fmt.Errorf("listener: shutdown of the consumer: %w", err)
+	if err := c.Shutdown(); err != nil {
+		return fmt.Errorf("listener: shutdown of the consumer: %w", err)
 	}
-	return errors.Join(left, err)
+	return nil
 }

@@ -47,6 +47,24 @@ func (l *losable) ClaimBatch(ctx context.Context, rs []store.ClaimRequest) []sto
 	return l.Store.ClaimBatch(ctx, rs)
 }
 
+func (l *losable) Complete(ctx context.Context, k store.Key, t store.Token, d time.Duration) (store.Completion, error) {
+	if err := l.err(); err != nil {
+		return 0, err
+	}
+	return l.Store.Complete(ctx, k, t, d)
+}
+
+func (l *losable) SettleBatch(ctx context.Context, ss []store.Settlement) []store.SettleAnswer {
+	if err := l.err(); err != nil {
+		answers := make([]store.SettleAnswer, len(ss))
+		for i := range answers {
+			answers[i].Err = err
+		}
+		return answers
+	}
+	return l.Store.SettleBatch(ctx, ss)
+}
+
 func newLosable(t *testing.T, o listener.Options) (*rig, *losable) {
 	l := &losable{}
 	return newRigOn(t, o, l.wrap), l

@@ -22,10 +22,10 @@ func (l *DedupConcurrentListener) verdict(ctx context.Context, items []*item) co
 	if len(items) > 1 {
 		l.bury(ctx, items)
 	}
-	open := slices.DeleteFunc(slices.Clone(items), (*item).finished)
-	if len(open) == 0 {
+	if !slices.ContainsFunc(items, func(it *item) bool { return !it.finished() }) {
 		return consumer.ConsumeSuccess
 	}
+	open := slices.DeleteFunc(slices.Clone(items), func(it *item) bool { return it.finished() && !it.result.Unrecorded })
 	if orderly, ok := primitive.GetOrderlyCtx(ctx); ok && orderly != nil {
 		return l.suspend(orderly)
 	}
@@ -38,8 +38,9 @@ func (l *DedupConcurrentListener) verdict(ctx context.Context, items []*item) co
 }
 
 // level is the longest delay that a message asks for: not to come back before
-// its key may be free, nor earlier than the broker would send it by itself. It
-// is 0, the broker's or the callback's own choice, if all have failed.
+// its key may be free, nor earlier than the broker would send it by itself. An
+// unrecorded success that comes back with the others asks for that too. It is 0,
+// the broker's or the callback's own choice, if all have failed.
 func (l *DedupConcurrentListener) level(open []*item, alone bool) int {
 	if alone && open[0].dead() {
 		return deadLetter

@@ -44,6 +44,9 @@ func listenerOptions(c config.Config, o Options) (listener.Options, error) {
 		Producer:          o.Producer,
 		Guard:             o.Guard,
 	}
+	if options.Guard.JournalLimit == 0 {
+		options.Guard.JournalLimit = c.JournalLimit
+	}
 	// A topic's policy is complete, and its 0 lifts the limit: nothing may be
 	// put in its place.
 	options.Policy.MaxAttempts = 0

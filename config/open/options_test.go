@@ -124,6 +124,18 @@ func TestTopicsKeepTheirPolicies(t *testing.T) {
 	}
 }
 
+func TestTheJournalIsAsLongAsTheConfigurationSays(t *testing.T) {
+	t.Parallel()
+	c := unusual()
+	c.JournalLimit = 7
+	for own, want := range map[int]int{0: 7, 3: 3} {
+		l, err := open.ListenerOptions(c, open.Options{Guard: dedup.Options{JournalLimit: own}})
+		if err != nil || l.Guard.JournalLimit != want {
+			t.Errorf("options say %d: got %d, %v; want %d", own, l.Guard.JournalLimit, err, want)
+		}
+	}
+}
+
 func TestTagsBecomeSelectors(t *testing.T) {
 	t.Parallel()
 	for tags, want := range map[string]string{"": "*", "paid || refunded": "paid || refunded"} {

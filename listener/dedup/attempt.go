@@ -66,6 +66,9 @@ func (g *Guard) prepare(ctx context.Context, outer *runContext, d *Delivery, a *
 	if err := admit(ctx, outer, &a.key, &a.machine.policy); err != nil {
 		return a.machine.step(input{kind: inAborted, err: err})
 	}
+	if act, known := g.known(a); known {
+		return act
+	}
 	a.token = store.NewToken()
 	return a.machine.step(input{kind: inStart, now: g.now()})
 }
@@ -100,6 +103,9 @@ func (g *Guard) claimOnce(ctx context.Context, a *attempt, after time.Duration) 
 	pause(ctx, after)
 	if err := ctx.Err(); err != nil {
 		return a.machine.step(input{kind: inAborted, err: err})
+	}
+	if g.stopped(a) {
+		return a.machine.step(input{kind: inClaimed, now: g.now(), err: errFull, jitter: jitter(errFull)})
 	}
 	call, done := g.deadline(ctx)
 	defer done()
@@ -170,7 +176,9 @@ func (g *Guard) returned(r *run, err error) action {
 // conclude takes r from the schedule, records its end and reports it.
 func (g *Guard) conclude(ctx context.Context, r *run, act action) Result {
 	g.drop(r)
-	g.settle(ctx, r, act)
+	if act = g.settle(ctx, r, act); act.kind == actJournal {
+		g.redeem(g.remember(r, act))
+	}
 	return g.report(ctx, &r.attempt)
 }
 
@@ -182,22 +190,24 @@ func (g *Guard) drop(r *run) {
 	}
 }
 
-// settle drives r to its end. It is detached from the caller's context: what
-// happened must be recorded although the caller is shutting down.
-func (g *Guard) settle(ctx context.Context, r *run, act action) {
-	if act.kind == actEnd {
-		return
+// settle drives r to its end, or to the journal. It is detached from the caller's
+// context: what happened must be recorded although the caller is shutting down.
+func (g *Guard) settle(ctx context.Context, r *run, act action) action {
+	if act.kind == actEnd || act.kind == actJournal {
+		return act
 	}
 	began := g.now()
 	ctx = context.WithoutCancel(ctx)
-	for act.kind != actEnd {
+	for act.kind != actEnd && act.kind != actJournal {
 		pause(ctx, act.after)
 		completion, err := g.settleOnce(ctx, r, act.kind)
 		act, _ = r.step(input{
 			kind: inSettled, now: g.now(), completion: completion, err: err, jitter: jitter(err),
+			down: err != nil && g.journal.fails(),
 		})
 	}
 	r.settleTime += g.now() - began
+	return act
 }
 
 func (g *Guard) settleOnce(ctx context.Context, r *run, kind actionKind) (store.Completion, error) {

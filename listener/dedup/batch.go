@@ -48,6 +48,9 @@ func (m *member) granted() bool { return m.act.kind == actRun || m.act.kind == a
 // claimBatch sends the first claim of every member. Those that it does not
 // decide go on alone.
 func (g *Guard) claimBatch(ctx context.Context, members []*member) {
+	if g.journal.full() {
+		return
+	}
 	requests := make([]store.ClaimRequest, len(members))
 	for i, m := range members {
 		requests[i] = m.request()
@@ -91,9 +94,9 @@ func (g *Guard) finish(ctx context.Context, members []*member, results []Result)
 		g.settleBatch(ctx, batch)
 	}
 	inParallel(members, func(m *member) bool { return m.act.kind != actEnd }, func(m *member) {
-		g.settle(ctx, &m.run, m.act)
-		m.act = action{kind: actEnd}
+		m.act = g.settle(ctx, &m.run, m.act)
 	})
+	g.redeemAll(members)
 	for _, m := range members {
 		results[m.index] = m.machine.result
 	}
@@ -123,6 +126,7 @@ func (g *Guard) settleBatch(ctx context.Context, members []*member) {
 		m.settleTime = now - sent
 		m.act, _ = m.step(input{
 			kind: inSettled, now: now, completion: a.Completion, err: a.Err, jitter: jitter(a.Err),
+			down: a.Err != nil && g.journal.fails(),
 		})
 	}
 }

@@ -24,7 +24,7 @@ var errWaited = errors.New("dedup: no turn in time")
 // after each. Every success lets two follow, every failure halves their number:
 // a store that comes back is not overrun, and all have resumed a moment later.
 type circuit struct {
-	draining chan struct{} // closed when nobody waits any more
+	draining <-chan struct{} // closed when nobody waits any more
 
 	mu     sync.Mutex // guards what follows
 	queue  list.List  // of chan struct{}, closed when it is its owner's turn
@@ -34,10 +34,9 @@ type circuit struct {
 	down   bool       // the last try that counted has failed
 	paused bool
 	timer  *time.Timer // ends the pause
-	closed bool        // draining is
 }
 
-func newCircuit() *circuit { return &circuit{draining: make(chan struct{})} }
+func newCircuit(draining <-chan struct{}) *circuit { return &circuit{draining: draining} }
 
 // isDown reports whether held deliveries find that the store does not answer.
 func (c *circuit) isDown() bool {
@@ -135,13 +134,12 @@ func (c *circuit) admit() {
 
 // pause keeps everybody waiting for a moment. The caller holds mu.
 func (c *circuit) pause() {
-	wait := probePause/2 + rand.N(probePause/2)
 	c.paused = true
 	if c.timer != nil {
-		c.timer.Reset(wait)
+		c.timer.Reset(spread())
 		return
 	}
-	c.timer = time.AfterFunc(wait, func() {
+	c.timer = time.AfterFunc(spread(), func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.paused = false
@@ -149,12 +147,5 @@ func (c *circuit) pause() {
 	})
 }
 
-// stop ends all waiting, now and for ever.
-func (c *circuit) stop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.closed {
-		c.closed = true
-		close(c.draining)
-	}
-}
+// spread is a pause between tries.
+func spread() time.Duration { return probePause/2 + rand.N(probePause/2) }

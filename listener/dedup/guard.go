@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +18,11 @@ const (
 	DefaultCallTimeout   = time.Second
 	DefaultClaimTimeout  = 3 * time.Second
 	DefaultSettleTimeout = 30 * time.Second
+	DefaultJournalLimit  = 10_000
 )
+
+// MaxJournalLimit bounds [Options].JournalLimit.
+const MaxJournalLimit = 1_000_000
 
 // Options are the settings of a [Guard] that do not depend on the topic. Zero
 // fields take the Default constants.
@@ -28,6 +33,10 @@ type Options struct {
 	CallTimeout   time.Duration // bound of one call to the store
 	ClaimTimeout  time.Duration // how long a claim is repeated before the outage policy decides
 	SettleTimeout time.Duration // how long recording an end is repeated
+
+	// JournalLimit is how many successes may wait to be recorded. At that number
+	// nothing is claimed any more; those of callbacks that run by then are added.
+	JournalLimit int
 }
 
 func (o Options) withDefaults() Options {
@@ -42,6 +51,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.SettleTimeout == 0 {
 		o.SettleTimeout = DefaultSettleTimeout
+	}
+	if o.JournalLimit == 0 {
+		o.JournalLimit = DefaultJournalLimit
 	}
 	return o
 }
@@ -59,12 +71,17 @@ func (o Options) validate() error {
 				f.name, f.got, store.MaxDuration))
 		}
 	}
+	if o.JournalLimit < 1 || o.JournalLimit > MaxJournalLimit {
+		errs = append(errs, fmt.Errorf("dedup: Options.JournalLimit is %d, want 1 to %d (0 takes the default)",
+			o.JournalLimit, MaxJournalLimit))
+	}
 	return errors.Join(errs...)
 }
 
-// Guard runs callbacks once per key. It is safe for concurrent use and needs no
-// closing: between deliveries it holds no goroutine and no timer. A renewal
-// that is on its way when its last delivery ends is cancelled.
+// Guard runs callbacks once per key. It is safe for concurrent use. Between
+// deliveries it holds no goroutine and no timer, unless the store did not take
+// some success: a goroutine goes on recording that, and [Guard.Flush] ends it. A
+// renewal that is on its way when its last delivery ends is cancelled.
 type Guard struct {
 	store    store.Store
 	renewer  store.Renewer // nil when the store has none
@@ -76,7 +93,10 @@ type Guard struct {
 	epoch    time.Time
 	schedule *schedule
 	circuit  *circuit
-	quick    atomic.Bool // the callbacks of the latest batch took less than patience
+	journal  *journal
+	draining chan struct{} // closed by StopWaiting
+	drain    sync.Once     // closes draining
+	quick    atomic.Bool   // the callbacks of the latest batch took less than patience
 	repeats  repeats
 }
 
@@ -90,13 +110,14 @@ func New(s store.Store, o Options) (*Guard, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	g := &Guard{store: s, options: o, epoch: time.Now()}
+	g := &Guard{store: s, options: o, epoch: time.Now(), draining: make(chan struct{})}
 	g.renewer, _ = s.(store.Renewer)
 	g.batcher, _ = s.(store.Batcher)
 	g.parker, _ = s.(store.Parker)
 	g.fencer, _ = s.(store.Fencer)
 	_, g.instant = s.(store.Instant)
-	g.schedule, g.circuit = newSchedule(g), newCircuit()
+	g.schedule, g.circuit = newSchedule(g), newCircuit(g.draining)
+	g.journal = newJournal(g)
 	return g, nil
 }
 
@@ -160,12 +181,13 @@ type Stats struct {
 	Running  int // callbacks and Verifiers that hold a claim or run unprotected
 	Orphaned int // of those, the ones that ignored their cancelled context for a whole lease
 	Held     int // deliveries that wait for the store to answer again, by OutageHold
+	Journal  int // successes that could not be recorded yet
 }
 
 // Stats returns the gauges of this moment.
 func (g *Guard) Stats() Stats {
 	s := g.schedule.stats()
-	s.Held = g.circuit.count()
+	s.Held, s.Journal = g.circuit.count(), int(g.journal.size.Load())
 	return s
 }
 

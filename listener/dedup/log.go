@@ -56,7 +56,7 @@ func (e *Event) level() slog.Level {
 	switch {
 	case e.Outcome == Deferred && e.Err != nil && store.ClassOf(e.Err) == store.Permanent:
 		return slog.LevelError
-	case e.Unrecorded, e.Rearmed, errors.Is(e.Err, ErrCorrupt), errors.Is(e.Err, ErrExhausted):
+	case e.Unrecorded && !e.Unprotected, e.Rearmed, errors.Is(e.Err, ErrCorrupt), errors.Is(e.Err, ErrExhausted):
 		return slog.LevelError
 	case e.Outcome == Failed, e.Unprotected, e.Cancelled,
 		e.Outcome == Deferred && !errors.Is(e.Err, ErrBusy):

@@ -20,6 +20,7 @@ type machine struct {
 	granted time.Duration // the claim was granted, or the unprotected run began
 	tries   int           // repeats of the call that is on its way
 	giveUp  time.Duration // when to stop repeating it
+	ackBy   time.Duration // when to acknowledge a success that could not be recorded
 
 	unsure   bool          // a claim may be in the store: its reply is missing or was too late
 	lost     bool          // the store said that the claim is not ours
@@ -53,6 +54,7 @@ const (
 	verifying
 	running
 	completing
+	journaling
 	releasing
 	parking
 	ended
@@ -62,16 +64,17 @@ const (
 type inputKind uint8
 
 const (
-	inStart    inputKind = iota + 1
-	inClaimed            // the answer to a claim: sent, verdict or err
-	inAborted            // the caller's context ended before the claim was answered: err
-	inResumed            // a held delivery may try again (turn), has waited enough, or must not wait any more (aborted)
-	inVerified           // the answer of the Verifier: finding or err
-	inBegin              // the rest of the batch is claimed, its callback can run
-	inReturned           // the callback returned: err
-	inTick               // time has passed
-	inRenewed            // the answer to a renewal: sent, err
-	inSettled            // the answer to complete, release or park: completion or err
+	inStart     inputKind = iota + 1
+	inClaimed             // the answer to a claim: sent, verdict or err
+	inAborted             // the caller's context ended before the claim was answered: err
+	inResumed             // a held delivery may try again (turn), has waited enough, or must not wait any more (aborted)
+	inVerified            // the answer of the Verifier: finding or err
+	inBegin               // the rest of the batch is claimed, its callback can run
+	inReturned            // the callback returned: err
+	inTick                // time has passed
+	inRenewed             // the answer to a renewal: sent, err
+	inSettled             // the answer to complete, release or park: completion or err
+	inJournaled           // the journal has recorded the success, or has not in time: completion or err
 )
 
 type input struct {
@@ -80,7 +83,7 @@ type input struct {
 	sent       time.Duration
 	jitter     float64 // in [0,1), spreads repeats
 	aborted    error   // why the caller's context has ended: nothing is repeated or started; else nil
-	down       bool    // held deliveries find that the store does not answer
+	down       bool    // others who wait find that the store does not answer
 	turn       bool
 	err        error
 	verdict    store.Verdict
@@ -102,10 +105,11 @@ const (
 	actComplete
 	actRelease
 	actPark
-	actEnd    // machine.result is final
-	actRenew  // send a renewal
-	actCancel // cancel the callback's context with cause
-	actOrphan // count a callback that ignores its cancelled context
+	actJournal // have the journal record the success, and wait for that at most after long
+	actEnd     // machine.result is final
+	actRenew   // send a renewal
+	actCancel  // cancel the callback's context with cause
+	actOrphan  // count a callback that ignores its cancelled context
 )
 
 type action struct {
@@ -139,6 +143,8 @@ func (m *machine) step(in input) action {
 		return m.renewed(in)
 	case inSettled:
 		return m.settled(in)
+	case inJournaled:
+		return m.journaled(in)
 	}
 	return action{}
 }

@@ -39,8 +39,9 @@ func TestNoDurationIsTooLongForTheArithmetic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = dedup.New(mem, dedup.Options{CallTimeout: forever, ClaimTimeout: forever, SettleTimeout: forever})
-	for _, field := range []string{"CallTimeout", "ClaimTimeout", "SettleTimeout"} {
+	_, err = dedup.New(mem, dedup.Options{CallTimeout: forever, ClaimTimeout: forever, SettleTimeout: forever,
+		JournalLimit: 1_000_001})
+	for _, field := range []string{"CallTimeout", "ClaimTimeout", "SettleTimeout", "JournalLimit"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("got %v, want it to name %s", err, field)
 		}

@@ -22,14 +22,14 @@ type outage struct {
 	held    bool // of a whole guard that holds messages, and no more when outcome is Ran
 }
 
-// outage reports whether e tells of nothing but the store. An effect that is
-// not recorded, a callback that failed and a message on its way to the
+// outage reports whether e tells of nothing but the store. An effect of a claim
+// that is not recorded, a callback that failed and a message on its way to the
 // dead-letter queue are about their own key, and have a line each.
 func (e *Event) outage() (kind outage, ok bool) {
 	switch {
-	case e.Outcome == Ran && e.Unprotected && !e.Unrecorded && !e.Cancelled:
+	case e.Outcome == Ran && e.Unprotected && !e.Cancelled:
 		return outage{outcome: Ran}, true
-	case e.Outcome != Deferred || errors.Is(e.Err, ErrExhausted):
+	case e.Outcome != Deferred || e.Unrecorded || errors.Is(e.Err, ErrExhausted):
 		return outage{}, false
 	case errors.Is(e.Err, errTooLate):
 		return outage{outcome: Deferred, class: store.Unknown}, true

@@ -84,15 +84,17 @@ func TestOnlyLinesAboutTheStoreAloneAreSuppressed(t *testing.T) {
 		results []dedup.Result
 		lines   int
 	}{
-		"the same class":    {[]dedup.Result{{Err: failed(store.Unknown)}, {Err: failed(store.Unknown)}}, 1},
-		"two classes":       {[]dedup.Result{{Err: failed(store.Unknown)}, {Err: failed(store.NotApplied)}}, 2},
-		"parked":            {twice(dedup.Result{Err: dedup.ErrParked}), 2},
-		"corrupt":           {twice(dedup.Result{Err: dedup.ErrCorrupt}), 2},
-		"on its last":       {twice(dedup.Result{Err: fmt.Errorf("%w: %w", dedup.ErrExhausted, failed(store.Unknown))}), 2},
-		"the callback's":    {twice(dedup.Result{Outcome: dedup.Failed, Err: failed(store.Unknown)}), 2},
-		"unprotected, lost": {twice(dedup.Result{Outcome: dedup.Ran, Unprotected: true, Cancelled: true}), 2},
-		"unrecorded": {
-			twice(dedup.Result{Outcome: dedup.Ran, Unprotected: true, Unrecorded: true, Err: failed(store.Unknown)}), 2,
+		"the same class":       {[]dedup.Result{{Err: failed(store.Unknown)}, {Err: failed(store.Unknown)}}, 1},
+		"two classes":          {[]dedup.Result{{Err: failed(store.Unknown)}, {Err: failed(store.NotApplied)}}, 2},
+		"parked":               {twice(dedup.Result{Err: dedup.ErrParked}), 2},
+		"corrupt":              {twice(dedup.Result{Err: dedup.ErrCorrupt}), 2},
+		"on its last":          {twice(dedup.Result{Err: fmt.Errorf("%w: %w", dedup.ErrExhausted, failed(store.Unknown))}), 2},
+		"the callback's":       {twice(dedup.Result{Outcome: dedup.Failed, Err: failed(store.Unknown)}), 2},
+		"unprotected, lost":    {twice(dedup.Result{Outcome: dedup.Ran, Unprotected: true, Cancelled: true}), 2},
+		"unrecorded":           {twice(dedup.Result{Outcome: dedup.Ran, Unrecorded: true, Err: failed(store.Unknown)}), 2},
+		"unrecorded, deferred": {twice(dedup.Result{Unrecorded: true, Err: failed(store.Unknown)}), 2},
+		"unrecorded without a claim": {
+			twice(dedup.Result{Outcome: dedup.Ran, Unprotected: true, Unrecorded: true, Err: failed(store.Unknown)}), 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ type Outcome uint8
 const (
 	Ran      Outcome = iota + 1 // the callback ran and succeeded: acknowledge
 	Skipped                     // the effect was there already: acknowledge
-	Deferred                    // nothing ran, try again later: do not acknowledge
+	Deferred                    // nothing ran, or nothing is recorded: try again later, do not acknowledge
 	Failed                      // the callback ran and failed: do not acknowledge
 )
 
@@ -42,9 +42,14 @@ type Result struct {
 	Completion store.Completion // what Complete found, zero when nothing was recorded
 
 	Unprotected bool // ran without a claim, by OutageRun
-	Unrecorded  bool // ran, but done could not be recorded: a later copy may run again
-	Cancelled   bool // the callback's context was cancelled because its claim was lost or over
-	Rearmed     bool // the record had lost its expiry and was given a new one
+	// Unrecorded says that the effect is there but that the store did not take it
+	// in time. This process remembers it, runs no copy of it and goes on trying,
+	// up to [Options].JournalLimit. The message may be acknowledged if the
+	// Outcome says so, but should not be if it comes back anyway with others of
+	// its batch: then not before Left is over.
+	Unrecorded bool
+	Cancelled  bool // the callback's context was cancelled because its claim was lost or over
+	Rearmed    bool // the record had lost its expiry and was given a new one
 }
 
 // Causes with which the context of a running callback is cancelled.

@@ -208,6 +208,8 @@ func (s *sim) perform(d *simDelivery, a action) {
 		}
 	case actComplete:
 		s.call(d, a.after, inSettled, func(in *input) { in.completion = s.complete(d) })
+	case actJournal:
+		s.call(d, s.upTo(a.after+1), inJournaled, func(in *input) { in.completion = s.complete(d) })
 	case actRelease:
 		s.call(d, a.after, inSettled, func(in *input) { in.err = s.release(d, d.token, d.machine.ran) })
 	case actEnd:

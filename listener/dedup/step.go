@@ -209,12 +209,14 @@ func (m *machine) settled(in input) action {
 		m.result.Left = 0
 		return m.finish()
 	case m.repeatable(in.err):
-		if wait := m.backoff(in.jitter); in.now+wait < m.giveUp {
+		if wait := m.backoff(in.jitter); in.now+wait < m.giveUp && !(in.down && m.phase == completing) {
 			return action{kind: settleAction(m.phase), after: wait}
 		}
-	}
-	if m.phase == completing {
-		m.result.Unrecorded, m.result.Err = true, in.err
+		if m.phase == completing {
+			return m.journal(in.now, in.err)
+		}
+	case m.phase == completing:
+		return m.unrecorded(in.now, in.err)
 	}
 	return m.finish()
 }
@@ -237,10 +239,6 @@ func settleAction(p phase) actionKind {
 		return actPark
 	}
 	return actRelease
-}
-
-func (m *machine) complete(now time.Duration) action {
-	return m.settle(completing, actComplete, now+m.limits.settle)
 }
 
 // giveBack releases a claim under which nothing ran.

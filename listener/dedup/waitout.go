@@ -8,9 +8,10 @@ import (
 )
 
 // StopWaiting defers every delivery that waits for the store, with
-// [ErrDraining], and lets none wait from now on. A consumer calls it when it
-// begins to drain. What runs is not touched.
-func (g *Guard) StopWaiting() { g.circuit.stop() }
+// [ErrDraining], and lets none wait from now on. Those that wait for their
+// success to be recorded end, and the journal goes on. A consumer calls it when
+// it begins to drain. What runs is not touched.
+func (g *Guard) StopWaiting() { g.drain.Do(func() { close(g.draining) }) }
 
 // heldOf are the members of a batch that the store has not answered.
 func heldOf(members []member) (held []*member) {
@@ -67,7 +68,10 @@ func (g *Guard) resume(ctx context.Context, members []*member, err error) {
 		in.aborted = err
 	}
 	for _, m := range members {
-		m.act = m.machine.step(in)
+		var known bool
+		if m.act, known = g.known(&m.attempt); !known {
+			m.act = m.machine.step(in)
+		}
 	}
 	abandoning := wanting(members, actAbandon)
 	if g.batcher != nil && len(abandoning) > 1 {
