@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test against real servers, strictly: a missing server fails, nothing is skipped for it.
 #
-#   scripts/test.sh                     on a bare Debian with Go and a JDK this is enough
+#   scripts/test.sh                     on a bare Debian with Go, gcc and spin this is enough
 #   scripts/test.sh -run TestResend     arguments go to "go test"
 #   DEDUP_TEST_DOWN=1 scripts/test.sh   stop the servers at the end; by default they stay for the next run
 set -euo pipefail
@@ -16,6 +16,8 @@ is_scripts='/scripts/'
 scripts/services.sh up
 [ -z "${DEDUP_TEST_DOWN:-}" ] || trap 'scripts/services.sh down' EXIT
 eval "$(scripts/services.sh env strict)"
+DEDUP_TEST_SPIN=$(command -v spin) || DEDUP_TEST_SPIN='' # which fails its tests
+export DEDUP_TEST_SPIN DEDUP_TEST_SEEDS=${DEDUP_TEST_SEEDS:-50000}
 
 failed=''
 fail() { echo "FAIL  $*"; failed=yes; }

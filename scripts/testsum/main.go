@@ -5,7 +5,8 @@
 //	go test -json ./... | go run ./scripts/testsum
 //
 // It prints a line for each package with tests, the whole output of everything
-// that failed, the reason of every skipped test, and last one line such as
+// that failed, the reason of every skipped test, the lines with "figure: " of
+// those that passed, and last one line such as
 // "123 passed, 0 failed, 2 skipped". A package that fails outside its tests,
 // for instance because it does not build, counts as one failure. It exits 1
 // when anything failed or no test ran.

@@ -68,6 +68,7 @@ func (s *summary) finish(e event) {
 	switch e.Action {
 	case "pass":
 		s.passed++
+		s.printFigures(e, text)
 	case "fail":
 		s.failed++
 		s.failedIn[e.Package]++
@@ -113,6 +114,15 @@ func (s *summary) print(verdict, what, text string) {
 			continue
 		}
 		fmt.Fprintf(s.out, "      %s\n", strings.TrimRight(line, "\n"))
+	}
+}
+
+// printFigures shows what a test that passed has measured: its lines with "figure: ".
+func (s *summary) printFigures(e event, text string) {
+	for line := range strings.Lines(text) {
+		if _, figure, found := strings.Cut(strings.TrimSpace(line), "figure: "); found {
+			fmt.Fprintf(s.out, "      %s %s: %s\n", e.Package, e.Test, figure)
+		}
 	}
 }
 

@@ -43,6 +43,11 @@ func TestEachOutcomeIsCountedAndShown(t *testing.T) {
 				func TestA(t *testing.T) { t.Log("quiet"); t.Run("b", func(*testing.T) {}) }`,
 			close: "2 passed, 0 failed, 0 skipped", good: true,
 			shown: []string{"pass  m  2 tests"}, hidden: []string{"quiet"}},
+		"a figure": {
+			source: `import "testing"
+				func TestA(t *testing.T) { t.Log("figure: 12 states"); t.Log("quiet") }`,
+			close: "1 passed, 0 failed, 0 skipped", good: true,
+			shown: []string{"m TestA: 12 states\n"}, hidden: []string{"quiet"}},
 		"a failure and a skip": {
 			source: `import "testing"
 				func TestA(t *testing.T) { t.Error("got 1") }
