@@ -3,6 +3,7 @@
 #
 #   scripts/test.sh                     on a bare Debian with Go, gcc and spin this is enough
 #   scripts/test.sh -run TestResend     arguments go to "go test"
+#   DEDUP_TEST_SEEDS=1000000 scripts/test.sh -run TestRandomSchedules    more seeds of the simulation than 50,000
 #   DEDUP_TEST_DOWN=1 scripts/test.sh   stop the servers at the end; by default they stay for the next run
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
