@@ -3,6 +3,7 @@ package testserver
 import (
 	"bufio"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -84,3 +85,10 @@ func (p *process) output() string {
 	defer p.mu.Unlock()
 	return p.log.String()
 }
+
+// Freeze stops a process that the test has started: its connections stay open
+// and it does nothing until [Thaw], nor does it know later that it was stopped.
+func Freeze(p *os.Process) error { return p.Signal(sigStop) }
+
+// Thaw lets a frozen process go on.
+func Thaw(p *os.Process) error { return p.Signal(sigCont) }

@@ -115,22 +115,22 @@ func (s *RedisServer) Restart() {
 // Pause freezes the process: connections stay open and nothing is answered.
 func (s *RedisServer) Pause() {
 	s.t.Helper()
-	s.signal(sigStop)
+	s.signal(Freeze)
 }
 
 // Resume lets a paused process go on; what was sent meanwhile is then answered.
 func (s *RedisServer) Resume() {
 	s.t.Helper()
-	s.signal(sigCont)
+	s.signal(Thaw)
 }
 
-func (s *RedisServer) signal(sig os.Signal) {
+func (s *RedisServer) signal(send func(*os.Process) error) {
 	s.t.Helper()
 	if s.proc == nil {
 		s.t.Fatal("testserver: the server was killed")
 	}
-	if err := s.proc.cmd.Process.Signal(sig); err != nil {
-		s.t.Fatalf("testserver: signal %v: %v", sig, err)
+	if err := send(s.proc.cmd.Process); err != nil {
+		s.t.Fatalf("testserver: signal: %v", err)
 	}
 }
 
