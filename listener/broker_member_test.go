@@ -40,6 +40,7 @@ type member struct {
 // newMember joins the group at p. subscribe is called before the start.
 func newMember(
 	p place, name string, records store.Store, o listener.Options, subscribe func(*member) error,
+	more ...consumer.Option,
 ) (*member, error) {
 	if o.Key == nil {
 		o.Key = listener.KeyFromKeys()
@@ -53,7 +54,7 @@ func newMember(
 		return nil, err
 	}
 	m := &member{DedupConcurrentListener: l, name: name}
-	m.client, err = rocketmq.NewPushConsumer(
+	m.client, err = rocketmq.NewPushConsumer(append([]consumer.Option{
 		consumer.WithNamespace(p.Namespace),
 		consumer.WithNsResolver(primitive.NewPassthroughResolver([]string{p.NameServer})),
 		consumer.WithGroupName(p.Group),
@@ -62,7 +63,7 @@ func newMember(
 		consumer.WithConsumeMessageBatchMaxSize(max(1, o.BatchSize)),
 		consumer.WithMaxReconsumeTimes(cmp.Or(o.MaxReconsumeTimes, -1)),
 		consumer.WithConsumeTimeout(cmp.Or(o.ConsumeTimeout, listener.DefaultConsumeTimeout)),
-	)
+	}, more...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -104,12 +105,16 @@ func (s *scene) leave(m *member) {
 	if m.left {
 		return
 	}
-	m.left = true
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	if err := m.Shutdown(ctx, m.client); err != nil {
+	if err := m.drain(30 * time.Second); err != nil {
 		s.t.Errorf("%s leaves: %v", m.name, err)
 	}
+}
+
+func (m *member) drain(limit time.Duration) error {
+	m.left = true
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	return m.Shutdown(ctx, m.client)
 }
 
 // succeed is the handler that just does.

@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 	if task := os.Getenv(victimTask); task != "" {
 		beVictim(task)
 	}
+	if task := os.Getenv(sailorEnv); task != "" {
+		beSailor(task)
+	}
 	flag.Parse()
 	// The broker's tests wait for it most of the time; too many of them at once
 	// make it late. What -parallel says goes.
@@ -187,9 +190,12 @@ func (s *scene) keepRecordsIn(addr string) *redis.Client {
 	s.records = records
 	s.t.Cleanup(func() {
 		defer client.Close()
-		names := client.Scan(context.Background(), 0, s.Prefix+"*", 1000).Iterator()
-		for names.Next(context.Background()) {
-			client.Del(context.Background(), names.Val())
+		for cursor, more := uint64(0), true; more; more = cursor != 0 {
+			var names []string
+			names, cursor = client.Scan(context.Background(), cursor, s.Prefix+"*", 1000).Val()
+			if len(names) > 0 {
+				client.Del(context.Background(), names...)
+			}
 		}
 	})
 	return client

@@ -1,0 +1,173 @@
+package listener_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest/testserver"
+)
+
+const (
+	perSecond   = 500 // messages at least
+	chaosQueues = 16
+	fleetSize   = 5
+)
+
+// soakTime is how long a test goes on that only runs when the environment
+// variable env says so.
+func soakTime(t *testing.T, env string) time.Duration {
+	t.Helper()
+	text := os.Getenv(env)
+	if text == "" {
+		t.Skipf("SKIPPED: set %s to the time that this test may take, such as 2m; scripts/test.sh does", env)
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 10*time.Second {
+		t.Fatalf("%s is %q, want a time of 10s or more", env, text)
+	}
+	return d
+}
+
+// chaosSeed says what chaos does and when. What the machine makes of it differs
+// all the same.
+func chaosSeed(t *testing.T) uint64 {
+	t.Helper()
+	text := os.Getenv("DEDUP_CHAOS_SEED")
+	if text == "" {
+		return rand.Uint64()
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("DEDUP_CHAOS_SEED is %q, want a number that an earlier run has printed", text)
+	}
+	return seed
+}
+
+// chaos is a fleet, its store, and the way between them.
+type chaos struct {
+	*fleet
+	server *testserver.RedisServer
+	proxy  *testserver.Proxy
+}
+
+// Consumers are killed, paused for longer than their lease, join and leave while
+// messages flow, and their store dies and is cut off. It is not parallel: it
+// takes the whole machine.
+func TestChaosLosesNoKeyAndGrantsNoneAfterItsRecord(t *testing.T) {
+	d, seed := soakTime(t, "DEDUP_CHAOS"), chaosSeed(t)
+	s := newScene(t, chaosQueues)
+	c := &chaos{server: testserver.Redis(t, "--appendonly", "yes", "--appendfsync", "always")}
+	c.proxy = testserver.NewProxy(t, c.server.Addr())
+	s.keepRecordsIn(c.proxy.Addr())
+	c.fleet = newFleet(t, s.place, fleetSize)
+	t.Logf("seed %d; repeat with DEDUP_CHAOS_SEED", seed)
+
+	tr := s.startTraffic(c.diary, seed, perSecond*11/10)
+	began := time.Now()
+	carryOut(newPlan(seed, d), c.do)
+	time.Sleep(d - time.Since(began))
+	tr.stop()
+	for range chaosQueues { // a queue is in order: once this has run, all of it was delivered
+		tr.send(1)
+	}
+	j := newJudge(lease)
+	c.finish(j)
+	t.Logf("figures: chaos seconds=%.0f seed=%d %v dead=%d", d.Seconds(), seed, j.figures, s.dead())
+	for _, floor := range j.missing(d) {
+		t.Error(floor)
+	}
+	j.findLost()
+	for _, f := range j.findings {
+		t.Errorf("%s: %s\n%s", f.what, f.note.line(), c.story(f.note))
+	}
+	if j.bad() > 0 {
+		t.Error("want no key lost, none claimed after its record, and no two runs at once without a pause to blame")
+	}
+}
+
+// finish waits until every key has run, lets all consumers leave, and reads what
+// they have written.
+func (c *chaos) finish(j *judge) {
+	c.t.Helper()
+	var offset int64
+	read := func() {
+		var err error
+		if offset, err = readNotes(c.path, offset, j.read); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	const limit = 2 * time.Minute
+	for began := time.Now(); time.Since(began) < limit; time.Sleep(100 * time.Millisecond) {
+		if read(); j.lost == 0 {
+			break
+		}
+	}
+	for len(c.members) > 0 {
+		c.leave(c.members[0])
+	}
+	c.leaving.Wait()
+	read()
+}
+
+// story is what the diary tells of the key of n, and of all else that happened at
+// that time.
+func (c *chaos) story(n note) string {
+	var b strings.Builder
+	_, err := readNotes(c.path, 0, func(other note) {
+		incident := strings.ContainsRune("jlkpczrx", rune(other.kind))
+		if other.key == n.key || incident && n.at.Sub(other.at).Abs() < 6*lease {
+			b.Write(other.line())
+		}
+	})
+	if err != nil {
+		c.t.Error(err)
+	}
+	return b.String()
+}
+
+// do does one deed and returns what undoes it.
+func (c *chaos) do(d deed) (undo func()) {
+	awake := c.awake()
+	if len(awake) == 0 && d.kind != doRestart && d.kind != doCut {
+		c.t.Log("all consumers are asleep")
+		return nil
+	}
+	switch d.kind {
+	case doKill: // the sleeping ones too
+		c.kill(c.members[d.draw%len(c.members)])
+		c.join()
+	case doPause:
+		return c.freeze(awake[d.draw%len(awake)])
+	case doLeave:
+		c.leave(awake[d.draw%len(awake)])
+		return c.join
+	case doRestart:
+		c.tell(wentDown, 0)
+		c.server.Kill()
+		return func() {
+			c.server.Restart()
+			c.tell(restarted, 0)
+		}
+	case doCut:
+		c.tell(cutOff, 0)
+		cuts[d.draw%len(cuts)](c.proxy)
+		return c.proxy.Heal
+	}
+	return nil
+}
+
+// cuts are the ways to disturb the connections to the store.
+var cuts = []func(*testserver.Proxy){
+	(*testserver.Proxy).Cut,
+	func(p *testserver.Proxy) { p.Refuse(true) },
+	func(p *testserver.Proxy) { p.BlackHole(true) },
+	func(p *testserver.Proxy) { p.SwallowReplies(20) },
+	func(p *testserver.Proxy) { p.CutReplies(20) },
+	func(p *testserver.Proxy) { p.BreakReplies(20) },
+	func(p *testserver.Proxy) { p.BreakRequests(20) },
+	func(p *testserver.Proxy) { p.Delay(lease / 10) },
+}
