@@ -42,7 +42,7 @@ func TestALongOutageUnderHoldLosesNothingAndCostsFewRetries(t *testing.T) {
 	s.catchUp(keys, 4)
 	lost, extra := s.tally(keys)
 	retries, dead := s.retries(keys), s.dead()
-	t.Logf("figures: outage seconds=%.0f messages=%d held=%d resume_ms=%d drain_ms=%d deferred=%d max_retries=%d "+
+	t.Logf("figure: outage seconds=%.0f messages=%d held=%d resume_ms=%d drain_ms=%d deferred=%d max_retries=%d "+
 		"lost=%d dead=%d reruns=%d", d.Seconds(), len(keys), len(held), resume.Milliseconds(), drained.Milliseconds(),
 		s.count(outcome(dedup.Deferred)), retries, lost, dead, extra)
 	if lost > 0 || dead > 0 || retries > 3 {

@@ -76,7 +76,7 @@ func TestChaosLosesNoKeyAndGrantsNoneAfterItsRecord(t *testing.T) {
 	}
 	j := newJudge(lease)
 	c.finish(j)
-	t.Logf("figures: chaos seconds=%.0f seed=%d %v dead=%d", d.Seconds(), seed, j.figures, s.dead())
+	t.Logf("figure: chaos seconds=%.0f seed=%d %v dead=%d", d.Seconds(), seed, j.figures, s.dead())
 	for _, floor := range j.missing(d) {
 		t.Error(floor)
 	}
