@@ -97,6 +97,7 @@ type Policy struct {
 	MaxAttempts int           `yaml:"max_attempts"` // NoLimit in a topic: whatever the defaults say
 	Outage      string        `yaml:"outage"`       // hold, retry or run
 	HoldLimit   time.Duration `yaml:"hold_limit"`
+	BusyWait    time.Duration `yaml:"busy_wait,omitempty"` // 0: off
 }
 
 // NoLimit as MaxAttempts of a topic lifts the limit of the defaults. In a file
@@ -177,6 +178,7 @@ func (p Policy) dedup() dedup.Policy {
 	out := dedup.Policy{
 		Lease: p.Lease, MaxConsume: p.MaxConsume, Keep: p.Keep, Horizon: p.Horizon,
 		MaxAttempts: max(p.MaxAttempts, 0), HoldLimit: p.HoldLimit,
+		BusyWait: p.BusyWait,
 	}
 	for _, o := range outages {
 		if o.String() == p.Outage {
@@ -188,7 +190,7 @@ func (p Policy) dedup() dedup.Policy {
 
 // written is p as a file would say it.
 func written(p dedup.Policy) Policy {
-	return Policy{p.Lease, p.MaxConsume, p.Keep, p.Horizon, p.MaxAttempts, p.Outage.String(), p.HoldLimit}
+	return Policy{p.Lease, p.MaxConsume, p.Keep, p.Horizon, p.MaxAttempts, p.Outage.String(), p.HoldLimit, p.BusyWait}
 }
 
 // String is the configuration in effect as YAML: with every default, and without

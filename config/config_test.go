@@ -106,11 +106,12 @@ func TestPolicyInEffect(t *testing.T) {
 	c := load(t, minimal+`
   - {name: a, key: keys, lease: 1m}
   - {name: b, key: keys, max_attempts: 0, outage: retry}
-defaults: {max_consume: 5m, max_attempts: 3, outage: run, hold_limit: 1m}
+defaults: {max_consume: 5m, max_attempts: 3, outage: run, hold_limit: 1m, busy_wait: 5s}
 `)
 	base := dedup.Policy{
 		Lease: 30 * time.Second, MaxConsume: 5 * time.Minute, Keep: 24 * time.Hour, Horizon: 3 * time.Hour,
 		MaxAttempts: 3, Outage: dedup.OutageRun, HoldLimit: time.Minute,
+		BusyWait: 5 * time.Second,
 	}
 	longer, unlimited := base, base
 	longer.Lease = time.Minute

@@ -80,17 +80,19 @@
 //	defaults.max_attempts                    0               runs before a key is given up and parked; 0: no limit
 //	defaults.outage                          hold            when the store is down: hold, retry later or run unprotected
 //	defaults.hold_limit                      1m40s           how long to hold; less if rocketmq.consume_timeout wants it
+//	defaults.busy_wait                       off             how long a copy waits for the one this process is at
 //	topics[].name                            required        topic
 //	topics[].tags                            all             tags such as paid || refunded
 //	topics[].key                             default         key expression; see listener.ParseKey; message_id with
 //	                                                         java_compatible, as in the original
-//	topics[].lease                           as in defaults  and so for the next six
+//	topics[].lease                           as in defaults  and so for the next seven
 //	topics[].max_consume                     as in defaults
 //	topics[].keep                            as in defaults
 //	topics[].horizon                         as in defaults
 //	topics[].max_attempts                    as in defaults
 //	topics[].outage                          as in defaults
 //	topics[].hold_limit                      as in defaults
+//	topics[].busy_wait                       as in defaults
 //	drain_timeout                            30s             how long a stop waits for callbacks and records
 //	journal_limit                            10000           successes that may wait for the store before claiming stops
 //	log.level                                info            debug, info, warn or error

@@ -115,9 +115,9 @@ func (c Config) diagnose(r *report) {
 			r.warn(origin(path, "max_consume", t.MaxConsume, c.Defaults.MaxConsume), "%s: not below rocketmq.consume_timeout, "+
 				"%s, after which the client sends back a copy of a running message",
 				short(p.MaxConsume), short(c.RocketMQ.ConsumeTimeout))
-		case p.Outage == dedup.OutageHold && p.MaxConsume+p.Lease >= c.RocketMQ.ConsumeTimeout:
-			r.warn(join(path, "outage"), "hold: rocketmq.consume_timeout, %s, leaves no time for that beside max_consume and "+
-				"lease, so it means retry; raise it, lower max_consume or write retry", short(c.RocketMQ.ConsumeTimeout))
+		case p.Outage == dedup.OutageHold && p.MaxConsume+p.Lease+p.BusyWait >= c.RocketMQ.ConsumeTimeout:
+			r.warn(join(path, "outage"), "hold: rocketmq.consume_timeout, %s, leaves no time for that beside max_consume, "+
+				"lease and busy_wait, so it means retry; raise it, lower max_consume or write retry", short(c.RocketMQ.ConsumeTimeout))
 		}
 	}
 	if m := c.RocketMQ; m.ConsumeMessageBatchMaxSize > m.PullBatchSize {

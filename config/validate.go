@@ -182,7 +182,7 @@ func (p Policy) check(path string, r *report) {
 	}{
 		{"lease", p.Lease, dedup.MinLease}, {"max_consume", p.MaxConsume, dedup.MinLease},
 		{"keep", p.Keep, store.MinDuration}, {"horizon", p.Horizon, store.MinDuration},
-		{"hold_limit", p.HoldLimit, store.MinDuration},
+		{"hold_limit", p.HoldLimit, store.MinDuration}, {"busy_wait", p.BusyWait, store.MinDuration},
 	} {
 		if d.value != 0 {
 			r.positive(join(path, d.key), d.value, d.least)

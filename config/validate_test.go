@@ -183,10 +183,10 @@ func table(doc *ast.CommentGroup) map[string]string {
 // keys adds every key below section with its value.
 func keys(section reflect.Value, path string, into map[string]reflect.Value) {
 	for i := range section.NumField() {
-		name, _, inline := strings.Cut(section.Type().Field(i).Tag.Get("yaml"), ",")
+		name, option, _ := strings.Cut(section.Type().Field(i).Tag.Get("yaml"), ",")
 		field, at := section.Field(i), path+name
 		switch {
-		case inline:
+		case option == "inline":
 			keys(field, path, into)
 		case name == "":
 		case field.Kind() == reflect.Struct:

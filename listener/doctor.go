@@ -47,9 +47,12 @@ func (o Options) policyWarnings(where string, p dedup.Policy, budget time.Durati
 	warn(p.MaxConsume >= o.ConsumeTimeout, "a callback may take %v, but after ConsumeTimeout (%v) the client sends "+
 		"a copy back although it still runs: shorten MaxConsume or raise ConsumeTimeout", p.MaxConsume, o.ConsumeTimeout)
 	warn(p.Outage == dedup.OutageHold && o.complete(p).Outage != dedup.OutageHold, "no message is held during an outage "+
-		"of the store, because ConsumeTimeout (%v) leaves no time beside a callback of %v and a lease of %v: raise "+
-		"ConsumeTimeout, shorten MaxConsume, or choose OutageRetry to say that this is meant",
-		o.ConsumeTimeout, p.MaxConsume, p.Lease)
+		"of the store, because ConsumeTimeout (%v) leaves no time beside a callback of %v, a lease of %v and a wait of %v "+
+		"for copies: raise ConsumeTimeout, shorten MaxConsume, or choose OutageRetry to say that this is meant",
+		o.ConsumeTimeout, p.MaxConsume, p.Lease, p.BusyWait)
+	warn(p.BusyWait > 0 && p.MaxConsume+p.BusyWait >= o.ConsumeTimeout && p.MaxConsume < o.ConsumeTimeout,
+		"a copy may wait %v and then run for %v, but after ConsumeTimeout (%v) the client sends it back although it still "+
+			"runs: shorten BusyWait or raise ConsumeTimeout", p.BusyWait, p.MaxConsume, o.ConsumeTimeout)
 	warn(p.Keep < budget, "done is remembered for %v, but a copy may come back for %v: raise Keep", p.Keep, budget)
 	warn(p.Horizon < longest+p.Lease, "attempts are remembered for %v, but a retry may come %v later: raise Horizon",
 		p.Horizon, longest+p.Lease)

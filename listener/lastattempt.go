@@ -78,13 +78,14 @@ func (l *DedupConcurrentListener) pause(over context.Context, waiting []*item) e
 	return over.Err()
 }
 
-// again delivers the messages once more, held no longer than until over ends.
+// again delivers the messages once more, waiting no longer than until over ends.
 func (l *DedupConcurrentListener) again(ctx, over context.Context, waiting []*item) {
 	deadline, _ := over.Deadline()
 	left := max(time.Until(deadline), store.MinDuration)
 	for _, it := range waiting {
 		it.result = dedup.Result{}
-		it.delivery.Policy.HoldLimit = min(it.delivery.Policy.HoldLimit, left)
+		p := &it.delivery.Policy
+		p.HoldLimit, p.BusyWait = min(p.HoldLimit, left), min(p.BusyWait, left)
 	}
 	l.deliver(ctx, waiting)
 }

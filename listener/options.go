@@ -130,7 +130,7 @@ func (o Options) validate(group string, s store.Store) error {
 // its callback its time before the client sends it back.
 func (o Options) complete(p dedup.Policy) dedup.Policy {
 	p = p.WithDefaults()
-	room := o.ConsumeTimeout - p.MaxConsume - p.Lease
+	room := o.ConsumeTimeout - p.MaxConsume - p.Lease - p.BusyWait
 	switch {
 	case room >= store.MinDuration:
 		p.HoldLimit = min(p.HoldLimit, room)

@@ -121,6 +121,16 @@ func TestWarningsStartWhereItGetsTight(t *testing.T) {
 		"horizon":     {func(o *listener.Options) { o.Policy.Horizon-- }, "raise Horizon"},
 		"max consume": {func(o *listener.Options) { o.Policy.MaxConsume++ }, "shorten MaxConsume"},
 		"last wait":   {func(o *listener.Options) { o.LastWait++ }, "shorten LastWait"},
+		"busy wait": {func(o *listener.Options) {
+			o.Policy.MaxConsume, o.Policy.BusyWait = 50*time.Second, 10*time.Second
+		}, "shorten BusyWait"},
+		"time to wait": {func(o *listener.Options) {
+			o.Policy.MaxConsume, o.Policy.BusyWait = 50*time.Second, 10*time.Second-1
+		}, ""},
+		"hold limit, because of the wait": {func(o *listener.Options) {
+			o.Policy.Outage, o.Policy.MaxConsume, o.Policy.BusyWait = dedup.OutageHold, 50*time.Second, 1
+			o.ConsumeTimeout, o.LastWait = 100*time.Second+time.Millisecond, 1
+		}, "no message is held"},
 		"hold limit": {func(o *listener.Options) {
 			o.Policy.Outage, o.Policy.MaxConsume = dedup.OutageHold, 50*time.Second
 			o.ConsumeTimeout, o.LastWait = 100*time.Second, 1

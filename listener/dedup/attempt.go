@@ -18,7 +18,9 @@ type attempt struct {
 	fallback    bool
 	machine     machine
 
-	claimTime, holdTime, runTime, settleTime time.Duration
+	lead *lead // what copies wait for; nil when none may
+
+	waitTime, claimTime, holdTime, runTime, settleTime time.Duration
 
 	started time.Duration // when what is measured by runTime began
 }
@@ -55,6 +57,7 @@ func (g *Guard) claim(ctx context.Context, d Delivery, a *attempt) action {
 // ctx.
 func (g *Guard) prepare(ctx context.Context, outer *runContext, d *Delivery, a *attempt) action {
 	a.key, a.redelivered, a.fallback = d.Key, d.Redelivered, d.Fallback
+	a.lead, a.waitTime = d.lead, d.waited
 	a.machine.policy = d.Policy.WithDefaults()
 	a.machine.limits = limits{
 		claim: g.options.ClaimTimeout, settle: g.options.SettleTimeout,

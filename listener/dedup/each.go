@@ -14,8 +14,28 @@ const gatherTime = 5 * time.Millisecond
 // that is acquired, up to parallel at once. Every delivery has its own outcome;
 // the results are in the order of ds, whose keys should be distinct: of two
 // equal ones one is busy. A store that is a [store.Batcher] is called once
-// for all claims, and once for all ends that come within 5 ms.
+// for all claims, and once for all ends that come within 5 ms. Copies that wait,
+// by BusyWait, follow when the others have ended.
 func (g *Guard) DeliverEach(
+	ctx context.Context, ds []Delivery, parallel int, fn func(ctx context.Context, i int) error,
+) []Result {
+	first, at, later := g.split(ctx, ds)
+	if first == nil {
+		return g.deliverEach(ctx, ds, parallel, fn)
+	}
+	slots := make(chan struct{}, max(1, parallel))
+	return g.deliverSplit(ds, first, at, later, func(first []Delivery) []Result {
+		return g.deliverEach(ctx, first, parallel, func(ctx context.Context, n int) error { return fn(ctx, at[n]) })
+	}, func(d Delivery, i int) Result {
+		return g.Deliver(ctx, d, func(ctx context.Context) error {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			return fn(ctx, i)
+		})
+	})
+}
+
+func (g *Guard) deliverEach(
 	ctx context.Context, ds []Delivery, parallel int, fn func(ctx context.Context, i int) error,
 ) []Result {
 	results := make([]Result, len(ds))

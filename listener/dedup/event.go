@@ -13,6 +13,7 @@ type Event struct {
 	Redelivered bool // the broker said that it had delivered this message before
 	Fallback    bool // the message had no business key: a default key was used
 	Result
+	WaitTime   time.Duration // before that, for a copy that this process was at
 	ClaimTime  time.Duration // from the first claim to its answer, repeats included
 	HoldTime   time.Duration // of that, held because the store did not answer
 	RunTime    time.Duration // in the callback, a Verifier included

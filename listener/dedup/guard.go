@@ -94,6 +94,7 @@ type Guard struct {
 	schedule *schedule
 	circuit  *circuit
 	journal  *journal
+	copies   copies
 	draining chan struct{} // closed by StopWaiting
 	drain    sync.Once     // closes draining
 	quick    atomic.Bool   // the callbacks of the latest batch took less than patience
@@ -127,6 +128,9 @@ type Delivery struct {
 	Policy      Policy
 	Redelivered bool // passed on to the [Event]
 	Fallback    bool // passed on to the [Event]
+
+	lead   *lead         // what copies wait for; nil when none may
+	waited time.Duration // for a copy
 }
 
 // Do runs fn unless the effect of k is recorded or another owner is at it, and
@@ -145,6 +149,11 @@ func (g *Guard) Do(ctx context.Context, k store.Key, p Policy, fn func(context.C
 
 // Deliver is [Guard.Do] with all that is known about the end.
 func (g *Guard) Deliver(ctx context.Context, d Delivery, fn func(context.Context) error) Result {
+	if d.Policy.BusyWait > 0 && d.waits(around(ctx)) {
+		if r, ended := g.join(ctx, &d); ended {
+			return r
+		}
+	}
 	var a attempt
 	act := g.claim(ctx, d, &a)
 	switch act.kind {
@@ -171,7 +180,7 @@ func (g *Guard) drive(ctx context.Context, r *run, act action, fn func(context.C
 // Report tells the observer and the log of a delivery that an adapter ended by
 // itself, such as a copy inside a batch or a message without a usable key.
 func (g *Guard) Report(ctx context.Context, d Delivery, r Result) Result {
-	a := attempt{key: d.Key, redelivered: d.Redelivered, fallback: d.Fallback}
+	a := attempt{key: d.Key, redelivered: d.Redelivered, fallback: d.Fallback, waitTime: d.waited}
 	a.machine.result = r
 	return g.report(ctx, &a)
 }
@@ -182,12 +191,14 @@ type Stats struct {
 	Orphaned int // of those, the ones that ignored their cancelled context for a whole lease
 	Held     int // deliveries that wait for the store to answer again, by OutageHold
 	Journal  int // successes that could not be recorded yet
+	Waiting  int // copies that wait for what this process is at, by BusyWait
 }
 
 // Stats returns the gauges of this moment.
 func (g *Guard) Stats() Stats {
 	s := g.schedule.stats()
 	s.Held, s.Journal = g.circuit.count(), int(g.journal.size.Load())
+	s.Waiting = int(g.copies.waiting.Load())
 	return s
 }
 

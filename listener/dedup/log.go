@@ -13,10 +13,13 @@ import (
 func (g *Guard) report(ctx context.Context, a *attempt) Result {
 	e := Event{
 		Key: a.key, Redelivered: a.redelivered, Fallback: a.fallback, Result: a.machine.result,
-		ClaimTime: a.claimTime, HoldTime: a.holdTime, RunTime: a.runTime, SettleTime: a.settleTime,
+		WaitTime: a.waitTime, ClaimTime: a.claimTime, HoldTime: a.holdTime, RunTime: a.runTime, SettleTime: a.settleTime,
 	}
 	if g.options.Observer != nil {
 		g.observe(ctx, e)
+	}
+	if a.lead != nil {
+		g.copies.leave(a.key, a.lead, e.Outcome.Finished())
 	}
 	if kind, ok := e.outage(); ok {
 		g.logOutage(ctx, &e, kind)
@@ -78,6 +81,7 @@ func (e *Event) line() (string, []slog.Attr) {
 		}
 	}
 	add(e.Attempt > 0, slog.Int("attempt", e.Attempt))
+	add(e.WaitTime > 0, slog.Duration("wait_time", e.WaitTime))
 	add(e.HoldTime > 0, slog.Duration("hold_time", e.HoldTime))
 	add(e.RunTime > 0, slog.Duration("run_time", e.RunTime))
 	add(e.SettleTime > 0, slog.Duration("settle_time", e.SettleTime))

@@ -79,6 +79,7 @@ type Policy struct {
 	MaxAttempts int           // runs after which a key that never completes is parked; 0 = no limit
 	Outage      Outage        // what to do while the store does not answer
 	HoldLimit   time.Duration // with OutageHold: how long a message waits for the store, from its delivery on
+	BusyWait    time.Duration // how long a copy waits for the one that this process is at; 0: it is deferred at once
 	Verifier    Verifier      // asked before a take-over runs; optional
 }
 
@@ -123,6 +124,7 @@ func (p Policy) Over(base Policy) Policy {
 	p.MaxAttempts = cmp.Or(p.MaxAttempts, base.MaxAttempts)
 	p.Outage = cmp.Or(p.Outage, base.Outage)
 	p.HoldLimit = cmp.Or(p.HoldLimit, base.HoldLimit)
+	p.BusyWait = cmp.Or(p.BusyWait, base.BusyWait)
 	if p.Verifier == nil {
 		p.Verifier = base.Verifier
 	}
@@ -147,7 +149,7 @@ func (p Policy) Validate() error {
 	}{
 		{"Lease", p.Lease, MinLease}, {"MaxConsume", p.MaxConsume, MinLease},
 		{"Keep", p.Keep, store.MinDuration}, {"Horizon", p.Horizon, store.MinDuration},
-		{"HoldLimit", p.HoldLimit, store.MinDuration},
+		{"HoldLimit", p.HoldLimit, store.MinDuration}, {"BusyWait", p.BusyWait, 0},
 	} {
 		if f.got < f.low || f.got > store.MaxDuration {
 			bad("%s is %v, want %v to %v", f.name, f.got, f.low, store.MaxDuration)
@@ -170,5 +172,5 @@ func (p *Policy) sound() bool {
 	within := func(d, low time.Duration) bool { return d >= low && d <= store.MaxDuration }
 	return within(p.Lease, MinLease) && within(p.MaxConsume, p.Lease) && p.MaxAttempts >= 0 &&
 		within(p.Keep, store.MinDuration) && within(p.Horizon, store.MinDuration) &&
-		within(p.HoldLimit, store.MinDuration) && p.Outage >= OutageHold && p.Outage <= OutageRun
+		within(p.HoldLimit, store.MinDuration) && within(p.BusyWait, 0) && p.Outage >= OutageHold && p.Outage <= OutageRun
 }

@@ -11,8 +11,28 @@ import (
 // cancelled as soon as one of their claims is lost. The results are in the
 // order of ds, whose keys should be distinct: of two equal ones one is busy. A
 // store that is a [store.Batcher] is called once for all claims and once for all
-// ends.
+// ends. Copies that wait, by BusyWait, follow when the others have ended: fn is
+// called again for each that is acquired then, maybe for several at once.
 func (g *Guard) DeliverTogether(
+	ctx context.Context, ds []Delivery, fn func(ctx context.Context, acquired []int) error,
+) []Result {
+	first, at, later := g.split(ctx, ds)
+	if first == nil {
+		return g.deliverTogether(ctx, ds, fn)
+	}
+	return g.deliverSplit(ds, first, at, later, func(first []Delivery) []Result {
+		return g.deliverTogether(ctx, first, func(ctx context.Context, acquired []int) error {
+			for n, m := range acquired {
+				acquired[n] = at[m]
+			}
+			return fn(ctx, acquired)
+		})
+	}, func(d Delivery, i int) Result {
+		return g.Deliver(ctx, d, func(ctx context.Context) error { return fn(ctx, []int{i}) })
+	})
+}
+
+func (g *Guard) deliverTogether(
 	ctx context.Context, ds []Delivery, fn func(ctx context.Context, acquired []int) error,
 ) []Result {
 	results := make([]Result, len(ds))
