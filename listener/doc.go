@@ -16,6 +16,10 @@
 // running one goes to the retry topic with a delay that covers the other's
 // lease. A failed, panicking or crashed callback runs again.
 //
+// While the store does not answer, messages wait in their callbacks, up to 100 s
+// or as long as the consumer's timeout allows, and cost no retry. A success that
+// it does not take is acknowledged in time and recorded later.
+//
 // What it does not promise: that a callback which failed half way is not
 // repeated, or anything for orderly and broadcasting consumers.
 package listener

@@ -90,6 +90,39 @@ func TestAnOutageOfTheStoreCostsNoRetry(t *testing.T) {
 	})
 }
 
+func TestAnOutageOfFiveMinutesCostsThreeRetriesAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, l := newLosable(t, listener.Options{BatchSize: 8})
+		l.lost.Store(true)
+		var back time.Time
+		time.AfterFunc(5*time.Minute, func() { back = time.Now(); l.lost.Store(false) })
+		var all sync.WaitGroup
+		for _, ids := range [][]string{{"1"}, {"2", "3"}} {
+			all.Go(func() {
+				msgs := orders(ids...)
+				for {
+					result, level := consume(t, r.Each(r.handler()), msgs...)
+					if result == success {
+						break
+					}
+					time.Sleep(listener.DefaultDelayLevels()[level-1])
+					for _, m := range msgs {
+						m.ReconsumeTimes++
+					}
+				}
+				if n := msgs[0].ReconsumeTimes; n > 3 {
+					t.Errorf("%v: got %d retries, want 3 at most", ids, n)
+				}
+				if late := time.Since(back); late > 2*time.Minute+2*time.Second {
+					t.Errorf("%v: ran %v after the store came back", ids, late)
+				}
+			})
+		}
+		all.Wait()
+		r.wantRan(t, "1", "2", "3")
+	})
+}
+
 func TestAMessageIsHeldSoLongThatItsCallbackHasItsTime(t *testing.T) {
 	const lease, maxConsume = 30 * time.Second, 5 * time.Minute
 	for name, c := range map[string]struct {

@@ -49,8 +49,8 @@ func (r *run) step(in input) (act action, wake time.Duration) {
 }
 
 // claim drives a up to the point where something must run, be released or ends.
-func (g *Guard) claim(ctx context.Context, d Delivery, a *attempt) action {
-	return g.claimAgain(ctx, a, g.prepare(ctx, around(ctx), &d, a))
+func (g *Guard) claim(ctx context.Context, d *Delivery, a *attempt) action {
+	return g.claimAgain(ctx, a, g.prepare(ctx, around(ctx), d, a))
 }
 
 // prepare fills a in and says whether to claim it at all. outer is what is around

@@ -99,19 +99,20 @@ func (l *lead) wait(ctx context.Context, over <-chan time.Time, draining <-chan 
 	}
 }
 
-// split parts a batch into what is delivered at once and the copies of what this
-// process is at. It returns nothing when no delivery may wait.
-func (g *Guard) split(ctx context.Context, ds []Delivery) (first []Delivery, at, later []int) {
-	outer := around(ctx)
+// mayWait reports whether one of ds may wait for a copy.
+func mayWait(ctx context.Context, ds []Delivery) bool {
 	for i := range ds {
-		if ds[i].waits(outer) {
-			first = make([]Delivery, 0, len(ds))
-			break
+		if d := &ds[i]; d.Policy.BusyWait > 0 && d.waits(around(ctx)) {
+			return true
 		}
 	}
-	if first == nil {
-		return nil, nil, nil
-	}
+	return false
+}
+
+// split parts a batch into what is delivered at once, whose indices are at, and
+// the copies of what this process is at.
+func (g *Guard) split(ctx context.Context, ds []Delivery) (first []Delivery, at, later []int) {
+	outer := around(ctx)
 	for i, d := range ds {
 		if d.waits(outer) {
 			if d.lead, _ = g.copies.enter(d.Key); d.lead == nil {

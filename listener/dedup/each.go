@@ -19,10 +19,16 @@ const gatherTime = 5 * time.Millisecond
 func (g *Guard) DeliverEach(
 	ctx context.Context, ds []Delivery, parallel int, fn func(ctx context.Context, i int) error,
 ) []Result {
-	first, at, later := g.split(ctx, ds)
-	if first == nil {
-		return g.deliverEach(ctx, ds, parallel, fn)
+	if mayWait(ctx, ds) {
+		return g.deliverEachSplit(ctx, ds, parallel, fn)
 	}
+	return g.deliverEach(ctx, ds, parallel, fn)
+}
+
+func (g *Guard) deliverEachSplit(
+	ctx context.Context, ds []Delivery, parallel int, fn func(ctx context.Context, i int) error,
+) []Result {
+	first, at, later := g.split(ctx, ds)
 	slots := make(chan struct{}, max(1, parallel))
 	return g.deliverSplit(ds, first, at, later, func(first []Delivery) []Result {
 		return g.deliverEach(ctx, first, parallel, func(ctx context.Context, n int) error { return fn(ctx, at[n]) })

@@ -32,7 +32,7 @@ type Options struct {
 
 	CallTimeout   time.Duration // bound of one call to the store
 	ClaimTimeout  time.Duration // how long a claim is repeated before the outage policy decides
-	SettleTimeout time.Duration // how long recording an end is repeated
+	SettleTimeout time.Duration // how long recording an end is repeated; a success under OutageHold waits up to HoldLimit
 
 	// JournalLimit is how many successes may wait to be recorded. At that number
 	// nothing is claimed any more; those of callbacks that run by then are added.
@@ -155,7 +155,7 @@ func (g *Guard) Deliver(ctx context.Context, d Delivery, fn func(context.Context
 		}
 	}
 	var a attempt
-	act := g.claim(ctx, d, &a)
+	act := g.claim(ctx, &d, &a)
 	switch act.kind {
 	case actEnd:
 		return g.report(ctx, &a)

@@ -354,6 +354,38 @@ func TestABatchIsHeldTogether(t *testing.T) {
 	}
 }
 
+func TestABatchThatIsNoCallTakesItsTurnsOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, l := newLossy(t, losses["black hole"])
+		g, err := dedup.New(struct{ store.Store }{l}, dedup.Options{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ds := make([]dedup.Delivery, 100)
+		for i := range ds {
+			ds[i] = dedup.Delivery{Key: key(strconv.Itoa(i)), Policy: dedup.FixedLease(time.Minute)}
+		}
+		l.set(true)
+		time.AfterFunc(10*time.Second, func() { l.set(true) }) // all are held
+		time.AfterFunc(60*time.Second, func() {
+			if l.mu.Lock(); l.asked > 50 || l.busiest > 1 {
+				t.Errorf("got %d calls in 50 seconds, %d at once; want about one a second, alone", l.asked, l.busiest)
+			}
+			l.mu.Unlock()
+			l.set(false)
+		})
+		began := time.Now()
+		for i, r := range g.DeliverEach(t.Context(), ds, 4, func(context.Context, int) error { return nil }) {
+			if r.Outcome != dedup.Ran {
+				t.Fatalf("%d: got %+v, want ran", i, r)
+			}
+		}
+		if late := time.Since(began) - time.Minute; late > 2*time.Second {
+			t.Errorf("ended %v after the store came back", late)
+		}
+	})
+}
+
 func TestHeldMessagesOfABatchKeepNoOtherWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &halfLost{}

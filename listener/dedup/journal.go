@@ -57,9 +57,6 @@ func (j *journal) full() bool { return int(j.size.Load()) >= j.guard.options.Jou
 
 // find returns the entry of k, or nil.
 func (j *journal) find(k *store.Key) *entry {
-	if j.size.Load() == 0 {
-		return nil
-	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.byKey[*k]

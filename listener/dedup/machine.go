@@ -79,12 +79,12 @@ const (
 
 type input struct {
 	kind       inputKind
+	turn       bool
+	down       bool // others who wait find that the store does not answer
 	now        time.Duration
 	sent       time.Duration
 	jitter     float64 // in [0,1), spreads repeats
 	aborted    error   // why the caller's context has ended: nothing is repeated or started; else nil
-	down       bool    // others who wait find that the store does not answer
-	turn       bool
 	err        error
 	verdict    store.Verdict
 	finding    Finding
@@ -114,8 +114,8 @@ const (
 
 type action struct {
 	kind  actionKind
-	after time.Duration // wait that long first
 	anew  bool          // claim with a new token
+	after time.Duration // wait that long first
 	cause error
 }
 

@@ -79,6 +79,13 @@ func (j *journal) wait(e *entry, limit time.Duration) (store.Completion, error) 
 
 // known ends a delivery whose key the journal has: its effect happened.
 func (g *Guard) known(a *attempt) (action, bool) {
+	if g.journal.size.Load() == 0 {
+		return action{}, false
+	}
+	return g.recall(a)
+}
+
+func (g *Guard) recall(a *attempt) (action, bool) {
 	e := g.journal.find(&a.key)
 	switch {
 	case e == nil:

@@ -16,10 +16,16 @@ import (
 func (g *Guard) DeliverTogether(
 	ctx context.Context, ds []Delivery, fn func(ctx context.Context, acquired []int) error,
 ) []Result {
-	first, at, later := g.split(ctx, ds)
-	if first == nil {
-		return g.deliverTogether(ctx, ds, fn)
+	if mayWait(ctx, ds) {
+		return g.deliverTogetherSplit(ctx, ds, fn)
 	}
+	return g.deliverTogether(ctx, ds, fn)
+}
+
+func (g *Guard) deliverTogetherSplit(
+	ctx context.Context, ds []Delivery, fn func(ctx context.Context, acquired []int) error,
+) []Result {
+	first, at, later := g.split(ctx, ds)
 	return g.deliverSplit(ds, first, at, later, func(first []Delivery) []Result {
 		return g.deliverTogether(ctx, first, func(ctx context.Context, acquired []int) error {
 			for n, m := range acquired {

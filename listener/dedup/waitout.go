@@ -3,6 +3,7 @@ package dedup
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 )
@@ -26,15 +27,29 @@ func heldOf(members []member) (held []*member) {
 // outlast waits for the claims of the held members of a batch.
 func (g *Guard) outlast(ctx context.Context, held []*member) {
 	if len(held) > 0 {
-		g.waitOut(ctx, held)
+		g.waitOutAll(ctx, held)
 		g.schedule.addAll(ctx, held)
 		inParallel(held, wants(actVerify), func(m *member) { m.act = g.verify(ctx, &m.run, m.act) })
 	}
 }
 
+// waitOutAll has a batch take its turns as one call, or each of its members by
+// itself if the store has no calls for a batch.
+func (g *Guard) waitOutAll(ctx context.Context, held []*member) {
+	if g.batcher != nil {
+		g.waitOut(ctx, held)
+		return
+	}
+	var waiting sync.WaitGroup
+	for i := range held {
+		waiting.Go(func() { g.waitOut(ctx, held[i:i+1]) })
+	}
+	waiting.Wait()
+}
+
 // waitOut holds members until the store answers their claims, they have waited
 // as long as their policy says, ctx ends, or nobody is to wait any more. They
-// take their turns together, so that a batch stays one call.
+// take their turns together.
 func (g *Guard) waitOut(ctx context.Context, members []*member) {
 	all, began := members, g.now()
 	if g.circuit.enter(len(all)) {
