@@ -64,11 +64,11 @@ func (c *circuit) enter(n int) (first bool) {
 	return first
 }
 
-// leave reports whether none is left.
+// leave takes n of them out and reports whether none is left.
 func (c *circuit) leave(n int) (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held -= n; c.held > 0 {
+	if c.held -= n; n == 0 || c.held > 0 {
 		return false
 	}
 	c.down, c.paused = false, false

@@ -58,8 +58,12 @@ func (g *Guard) deliverEach(
 	var working sync.WaitGroup
 	if len(held) > 0 {
 		working.Go(func() {
-			g.outlast(ctx, held)
-			c.join(held)
+			g.outlast(ctx, held, func(members []*member) {
+				working.Go(func() {
+					g.verifyAll(ctx, members)
+					c.join(members)
+				})
+			})
 		})
 	}
 	for {

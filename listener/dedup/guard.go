@@ -161,7 +161,7 @@ func (g *Guard) Deliver(ctx context.Context, d Delivery, fn func(context.Context
 		return g.report(ctx, &a)
 	case actHold:
 		m := &member{run: run{attempt: a}, act: act}
-		g.waitOut(ctx, []*member{m})
+		g.waitOut(ctx, []*member{m}, func([]*member) {})
 		return g.drive(ctx, &m.run, m.act, fn)
 	}
 	return g.drive(ctx, &run{attempt: a}, act, fn)

@@ -429,6 +429,46 @@ func TestHoldingIsLoggedWhenItBeginsAndWhenItEnds(t *testing.T) {
 	})
 }
 
+func TestWhatIsGrantedInAHeldBatchIsNotLostAgain(t *testing.T) {
+	const back, later = 20 * time.Second, 80 * time.Second
+	for name, c := range map[string]struct {
+		first   time.Duration // when the message that is back first runs
+		deliver func(b *bench, ds []dedup.Delivery, ran func(i int)) []dedup.Result
+	}{
+		"each": {back, func(b *bench, ds []dedup.Delivery, ran func(int)) []dedup.Result {
+			return b.DeliverEach(context.Background(), ds, 4, func(_ context.Context, i int) error { ran(i); return nil })
+		}},
+		"together": {later, func(b *bench, ds []dedup.Delivery, ran func(int)) []dedup.Result {
+			return b.DeliverTogether(context.Background(), ds, func(_ context.Context, acquired []int) error {
+				for _, i := range acquired {
+					ran(i)
+				}
+				return nil
+			})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &halfLost{}
+				b := newBench(t, func(s store.Store) store.Store { l.Store = s.(*memstore.Store); return l })
+				time.AfterFunc(back, func() { l.back.Store(true) })
+				time.AfterFunc(later, func() { l.later.Store(true) })
+				began := time.Now()
+				ds := []dedup.Delivery{{Key: key("1")}, {Key: key("lost")}, {Key: key("lost for longer")}}
+				var ran [3]time.Duration
+				for _, r := range c.deliver(b, ds, func(i int) { ran[i] = time.Since(began) }) {
+					want(t, r, dedup.Ran, nil)
+				}
+				for i, at := range map[int]time.Duration{1: c.first, 2: later} {
+					if late := ran[i] - at; late < 0 || late > 2*time.Second {
+						t.Errorf("%d ran after %v, want soon after %v", i, ran[i], at)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestAnErrorThatWaitingCannotMendIsNotHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := &answering{err: &store.Error{Class: store.Permanent, Err: errBoom}}

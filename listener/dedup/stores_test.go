@@ -141,14 +141,15 @@ func (f *failsAtOnce) Claim(_ context.Context, r store.ClaimRequest) (store.Verd
 	return store.Verdict{}, &store.Error{Class: store.NotApplied, Err: errBoom}
 }
 
-// halfLost loses one of its keys until it is back, as a cluster may.
+// halfLost loses one of its keys until it is back, as a cluster may, and another
+// one until later.
 type halfLost struct {
 	*memstore.Store
-	back atomic.Bool
+	back, later atomic.Bool
 }
 
 func (h *halfLost) Claim(ctx context.Context, r store.ClaimRequest) (store.Verdict, error) {
-	if r.Key.ID == "lost" && !h.back.Load() {
+	if r.Key.ID == "lost" && !h.back.Load() || r.Key.ID == "lost for longer" && !h.later.Load() {
 		return store.Verdict{}, &store.Error{Class: store.NotApplied, Err: errBoom}
 	}
 	return h.Store.Claim(ctx, r)

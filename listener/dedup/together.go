@@ -43,7 +43,9 @@ func (g *Guard) deliverTogether(
 ) []Result {
 	results := make([]Result, len(ds))
 	members := g.acquire(ctx, ds)
-	g.outlast(ctx, heldOf(members))
+	held := heldOf(members)
+	g.outlast(ctx, held, func([]*member) {})
+	g.verifyAll(ctx, held)
 	var acquired, ended []*member
 	for i := range members {
 		m := &members[i]

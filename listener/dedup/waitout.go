@@ -24,36 +24,38 @@ func heldOf(members []member) (held []*member) {
 	return held
 }
 
-// outlast waits for the claims of the held members of a batch.
-func (g *Guard) outlast(ctx context.Context, held []*member) {
-	if len(held) > 0 {
-		g.waitOutAll(ctx, held)
-		g.schedule.addAll(ctx, held)
-		inParallel(held, wants(actVerify), func(m *member) { m.act = g.verify(ctx, &m.run, m.act) })
+// outlast waits for the claims of the held members of a batch, and tells decided
+// of those that the store has answered, maybe at the same time. A batch takes its
+// turns as one call, or each of its members by itself if the store has no calls
+// for a batch.
+func (g *Guard) outlast(ctx context.Context, held []*member, decided func([]*member)) {
+	scheduled := func(members []*member) {
+		g.schedule.addAll(ctx, members)
+		decided(members)
 	}
-}
-
-// waitOutAll has a batch take its turns as one call, or each of its members by
-// itself if the store has no calls for a batch.
-func (g *Guard) waitOutAll(ctx context.Context, held []*member) {
-	if g.batcher != nil {
-		g.waitOut(ctx, held)
+	if g.batcher != nil && len(held) > 0 {
+		g.waitOut(ctx, held, scheduled)
 		return
 	}
 	var waiting sync.WaitGroup
 	for i := range held {
-		waiting.Go(func() { g.waitOut(ctx, held[i:i+1]) })
+		waiting.Go(func() { g.waitOut(ctx, held[i:i+1], scheduled) })
 	}
 	waiting.Wait()
 }
 
+// verifyAll asks the Verifiers of those members whose machines want to.
+func (g *Guard) verifyAll(ctx context.Context, members []*member) {
+	inParallel(members, wants(actVerify), func(m *member) { m.act = g.verify(ctx, &m.run, m.act) })
+}
+
 // waitOut holds members until the store answers their claims, they have waited
 // as long as their policy says, ctx ends, or nobody is to wait any more. They
-// take their turns together.
-func (g *Guard) waitOut(ctx context.Context, members []*member) {
-	all, began := members, g.now()
-	if g.circuit.enter(len(all)) {
-		g.logHolding(ctx, all[0].machine.result.Err)
+// take their turns together; decided is told of those that need no further one.
+func (g *Guard) waitOut(ctx context.Context, members []*member, decided func([]*member)) {
+	began := g.now()
+	if g.circuit.enter(len(members)) {
+		g.logHolding(ctx, members[0].machine.result.Err)
 	}
 	for len(members) > 0 {
 		limit := members[0].act.after
@@ -62,17 +64,24 @@ func (g *Guard) waitOut(ctx context.Context, members []*member) {
 		}
 		err := g.circuit.await(ctx, limit)
 		g.resume(ctx, members, err)
-		members = wanting(members, actHold)
-		if err == nil {
-			g.circuit.report(len(members) == 0)
+		var ended, held []*member
+		now := g.now()
+		for _, m := range members {
+			if m.act.kind == actHold {
+				held = append(held, m)
+				continue
+			}
+			m.claimTime, m.holdTime = now-m.machine.began, now-began
+			ended = append(ended, m)
 		}
-	}
-	now := g.now()
-	for _, m := range all {
-		m.claimTime, m.holdTime = now-m.machine.began, now-began
-	}
-	if g.circuit.leave(len(all)) {
-		g.logHolding(ctx, nil)
+		if err == nil {
+			g.circuit.report(len(held) == 0)
+		}
+		if g.circuit.leave(len(ended)) {
+			g.logHolding(ctx, nil)
+		}
+		decided(ended)
+		members = held
 	}
 }
 
