@@ -140,6 +140,9 @@ func TestRandomDeliveries(t *testing.T) {
 				all.Go(func() { c.consume(seed<<8+i, ds) })
 			}
 			all.Wait()
+			if err := c.b.Flush(t.Context()); err != nil {
+				t.Error(err)
+			}
 			if c.runs == 0 || len(c.live) != 0 {
 				t.Errorf("%d runs, %d of them left", c.runs, len(c.live))
 			}
