@@ -94,3 +94,29 @@ func TestRedisADrainDuringAnOutageEndsInTime(t *testing.T) {
 	server.Resume()
 	answered.Wait()
 }
+
+func TestRedisASuccessIsRecordedWhenTheServerIsBack(t *testing.T) {
+	t.Parallel()
+	server := testserver.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
+	r := onRedis(t, server, listener.Options{BatchSize: 8, Policy: brief()})
+	h := r.handler()
+	var lose sync.Once
+	cb := r.Each(func(ctx context.Context, m *primitive.MessageExt) error {
+		lose.Do(server.Kill)
+		return h(ctx, m)
+	})
+	want(t, cb, success, 0, orders("1", "2")...)
+	if got := r.Stats().Journal; got != 2 {
+		t.Errorf("journal: got %d, want 2", got)
+	}
+	want(t, cb, success, 0, orders("1", "2")...)
+	server.Restart()
+	eventually(t, "both are recorded", func() bool { return r.Stats().Journal == 0 })
+	if err := shutdownAfter(r, time.Minute, &stopper{}); err != nil {
+		t.Errorf("shutdown: got %v, want nothing left", err)
+	}
+	r.wantRan(t, "1", "2")
+	successor := onRedis(t, server, listener.Options{BatchSize: 8})
+	want(t, successor.Each(successor.handler()), success, 0, orders("2", "1")...)
+	successor.wantRan(t)
+}
