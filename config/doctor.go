@@ -117,7 +117,8 @@ func (c Config) diagnose(r *report) {
 				short(p.MaxConsume), short(c.RocketMQ.ConsumeTimeout))
 		case p.Outage == dedup.OutageHold && p.MaxConsume+p.Lease+p.BusyWait >= c.RocketMQ.ConsumeTimeout:
 			r.warn(join(path, "outage"), "hold: rocketmq.consume_timeout, %s, leaves no time for that beside max_consume, "+
-				"lease and busy_wait, so it means retry; raise it, lower max_consume or write retry", short(c.RocketMQ.ConsumeTimeout))
+				"lease and busy_wait, so it means retry; raise it, lower max_consume or write retry",
+				short(c.RocketMQ.ConsumeTimeout))
 		}
 	}
 	if m := c.RocketMQ; m.ConsumeMessageBatchMaxSize > m.PullBatchSize {

@@ -269,7 +269,8 @@ func TestAMessageThatComesDuringAnOutageIsHeldAfterOneCall(t *testing.T) {
 		go b.Deliver(t.Context(), dedup.Delivery{Key: key("1")}, succeed)
 		time.Sleep(10 * time.Second)
 		go b.Deliver(t.Context(), dedup.Delivery{Key: key("2")}, succeed)
-		go b.Deliver(t.Context(), dedup.Delivery{Key: key("3"), Policy: dedup.Policy{Outage: dedup.OutageRetry}}, mustNotRun(t))
+		impatient := dedup.Delivery{Key: key("3"), Policy: dedup.Policy{Outage: dedup.OutageRetry}}
+		go b.Deliver(t.Context(), impatient, mustNotRun(t))
 		time.Sleep(100 * time.Millisecond)
 		if got := b.Stats().Held; got != 2 {
 			t.Errorf("held: got %d, want 2", got)
@@ -391,7 +392,8 @@ func TestHeldMessagesOfABatchKeepNoOtherWaiting(t *testing.T) {
 		l := &halfLost{}
 		b := newBench(t, func(s store.Store) store.Store { l.Store = s.(*memstore.Store); return l })
 		time.AfterFunc(30*time.Second, func() { l.back.Store(true) })
-		ds := []dedup.Delivery{{Key: key("lost")}, {Key: key("1")}, {Key: key("2"), Policy: dedup.Policy{Outage: dedup.OutageRetry}}}
+		impatient := dedup.Policy{Outage: dedup.OutageRetry}
+		ds := []dedup.Delivery{{Key: key("lost")}, {Key: key("1")}, {Key: key("2"), Policy: impatient}}
 		ran := make([]time.Time, len(ds))
 		began := time.Now()
 		results := b.DeliverEach(t.Context(), ds, 1, func(_ context.Context, i int) error {

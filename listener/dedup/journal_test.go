@@ -228,7 +228,8 @@ func TestAFullJournalStopsClaiming(t *testing.T) {
 					func(d dedup.Delivery) dedup.Result {
 						more := d
 						more.Key.ID += "+"
-						return g.DeliverEach(t.Context(), []dedup.Delivery{d, more}, 2, func(context.Context, int) error { return nil })[0]
+						ds := []dedup.Delivery{d, more}
+						return g.DeliverEach(t.Context(), ds, 2, func(context.Context, int) error { return nil })[0]
 					},
 				} {
 					began, claims := time.Now(), s.claims.Load()

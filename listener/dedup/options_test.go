@@ -75,7 +75,9 @@ func TestPolicyNamesEveryBadField(t *testing.T) {
 		HoldLimit: -1, BusyWait: -1,
 	}
 	err := bad.Validate()
-	for _, field := range []string{"Lease", "MaxConsume", "Keep", "Horizon", "MaxAttempts", "Outage", "HoldLimit", "BusyWait"} {
+	for _, field := range []string{
+		"Lease", "MaxConsume", "Keep", "Horizon", "MaxAttempts", "Outage", "HoldLimit", "BusyWait",
+	} {
 		if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "Policy."+field) {
 			t.Errorf("got %v, want it to name %s", err, field)
 		}
@@ -111,9 +113,13 @@ func TestDefaultsFitTogether(t *testing.T) {
 func TestAPolicyTakesWhatItLacksFromItsBase(t *testing.T) {
 	verify := func(context.Context, store.Key) (dedup.Finding, error) { return dedup.Unknown, nil }
 	base := dedup.Policy{
-		Lease: 1, MaxConsume: 2, Keep: 3, Horizon: 4, MaxAttempts: 5, Outage: dedup.OutageRun, HoldLimit: 6, BusyWait: 7, Verifier: verify,
+		Lease: 1, MaxConsume: 2, Keep: 3, Horizon: 4, MaxAttempts: 5, Outage: dedup.OutageRun, HoldLimit: 6,
+		BusyWait: 7, Verifier: verify,
 	}
-	own := dedup.Policy{Lease: 11, MaxConsume: 12, Keep: 13, Horizon: 14, MaxAttempts: 15, Outage: dedup.OutageRetry, HoldLimit: 16, BusyWait: 17}
+	own := dedup.Policy{
+		Lease: 11, MaxConsume: 12, Keep: 13, Horizon: 14, MaxAttempts: 15, Outage: dedup.OutageRetry, HoldLimit: 16,
+		BusyWait: 17,
+	}
 	for name, c := range map[string]struct{ over, want dedup.Policy }{
 		"nothing of its own": {dedup.Policy{}, base}, "all of its own": {own, own},
 	} {
