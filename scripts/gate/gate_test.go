@@ -225,3 +225,21 @@ func TestRunAnswersWrongArgumentsWithUsage(t *testing.T) {
 		}
 	}
 }
+
+func TestPagesNameTestsAndFilesThatExist(t *testing.T) {
+	t.Parallel()
+	m := tree(t, map[string]string{
+		"a.go":        source("a"),
+		"a_test.go":   "package a\n\nfunc TestThere(t *T) {}\n",
+		"README.md":   "`TestThere` and `TestGone`, [a](a.go#L3), [b](b.go), [web](https://x.org/y), [top](#top)\n",
+		"sub/PAGE.md": "`TestThere`, [up](../a.go), [a](a.go)\n",
+	})
+	want := []string{
+		"README.md: links to b.go, which is not there",
+		"README.md: there is no test TestGone",
+		"sub/PAGE.md: links to a.go, which is not there",
+	}
+	if got := findings(t, checkLinks, m); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}

@@ -6,6 +6,7 @@
 //	go run ./scripts/gate deps [-write]   which package links which module
 //	go run ./scripts/gate imports         imports point inward
 //	go run ./scripts/gate docs            exported names are documented
+//	go run ./scripts/gate links           Markdown names tests and files that exist
 //
 // It reads the module in the working directory and prints one finding a line.
 // It exits 1 when there are findings and 2 when it could not look.
@@ -21,7 +22,7 @@ import (
 // A check returns its findings, one line each.
 type check func(m *module) ([]string, error)
 
-var order = []string{"imports", "docs", "deps"}
+var order = []string{"imports", "docs", "links", "deps"}
 
 func checkNamed(name string) check {
 	switch name {
@@ -31,6 +32,8 @@ func checkNamed(name string) check {
 		return checkDocs
 	case "imports":
 		return checkImports
+	case "links":
+		return checkLinks
 	}
 	return nil
 }
@@ -44,7 +47,7 @@ func run(args []string, out, errs io.Writer) int {
 	}
 	write := slices.Equal(args, []string{"deps", "-write"})
 	if checkNamed(names[0]) == nil || len(args) > 1 && !write {
-		fmt.Fprintln(errs, "usage: go run ./scripts/gate [deps [-write] | imports | docs]")
+		fmt.Fprintln(errs, "usage: go run ./scripts/gate [deps [-write] | imports | docs | links]")
 		return 2
 	}
 	m, err := load(".")
