@@ -2,6 +2,13 @@ package memstore
 
 import "fmt"
 
+// Pulses is how many nodes have a pulse that is remembered.
+func (s *Store) Pulses() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pulses)
+}
+
 // CheckQueues reports a record that is not where it belongs: in the queue of
 // its state, at its place, behind what expires earlier, and nowhere else.
 func (s *Store) CheckQueues() error {

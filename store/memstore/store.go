@@ -34,9 +34,12 @@ type Options struct {
 type Store struct {
 	max   int
 	start time.Time // the origin of every instant
+	run   string    // names this store among others
 
 	mu      sync.Mutex // guards records; sixteen shards were no faster on two processors
 	records records
+	pulses  map[node]pulse     // guarded by mu
+	doubts  map[string]instant // by application, guarded by mu
 }
 
 var (
@@ -45,6 +48,7 @@ var (
 	_ store.Parker  = (*Store)(nil)
 	_ store.Fencer  = (*Store)(nil)
 	_ store.Batcher = (*Store)(nil)
+	_ store.Pulser  = (*Store)(nil)
 	_ store.Instant = (*Store)(nil)
 )
 
@@ -58,7 +62,10 @@ func New(o Options) (*Store, error) {
 	if o.MaxRecords == 0 {
 		o.MaxRecords = DefaultMaxRecords
 	}
-	return &Store{max: o.MaxRecords, start: time.Now(), records: records{byKey: make(map[store.Key]*record)}}, nil
+	return &Store{
+		max: o.MaxRecords, start: time.Now(), run: store.NewToken().String(),
+		records: records{byKey: make(map[store.Key]*record)}, pulses: make(map[node]pulse), doubts: make(map[string]instant),
+	}, nil
 }
 
 // Instant says that no method ever waits.

@@ -104,11 +104,13 @@ func TestFailuresNameDriverOperationAndClass(t *testing.T) {
 	_, claimErr := s.Claim(ctx, r)
 	_, completeErr := s.Complete(ctx, r.Key, r.Token, keepTime)
 	_, fenceErr := s.Fence(ctx, r.Key, r.Token)
+	_, pulseErr := s.Pulse(ctx, store.Pulse{Application: "billing", Node: r.Token, Number: 1})
 	for op, err := range map[string]error{
 		"claim": claimErr, "complete": completeErr, "fence": fenceErr,
 		"release": s.Release(ctx, r.Key, r.Token, true),
 		"park":    s.Park(ctx, r.Key, r.Token, keepTime),
 		"renew":   s.Renew(ctx, []store.Claim{{Key: r.Key, Token: r.Token}})[0],
+		"pulse":   pulseErr,
 	} {
 		want := "memstore: " + op + ": context canceled (not applied)"
 		if err == nil || err.Error() != want || !errors.Is(err, context.Canceled) {
@@ -118,4 +120,22 @@ func TestFailuresNameDriverOperationAndClass(t *testing.T) {
 	if got := s.Len(); got != 0 {
 		t.Errorf("got %d records after failed calls, want 0", got)
 	}
+}
+
+func TestPulsesOfNodesThatHaveGoneAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore(t, memstore.Options{})
+		for range 10 {
+			for range 10 {
+				p := store.Pulse{Application: "billing", Node: store.NewToken(), Number: 1}
+				if _, err := s.Pulse(t.Context(), p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(store.PulseKeep / 2)
+		}
+		if got := s.Pulses(); got != 20 {
+			t.Errorf("got the pulses of %d nodes, want those of the 20 that were there within PulseKeep", got)
+		}
+	})
 }

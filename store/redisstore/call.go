@@ -98,15 +98,17 @@ func (s *Store) repeat(ctx context.Context, calls []*call) {
 // not answer. By itself it asks when a server redirects it, which a server that
 // is gone never does, and otherwise once a minute.
 func (s *Store) relearn(ctx context.Context, calls []*call) {
-	cluster, ok := s.client.(interface{ ReloadState(context.Context) })
-	if !ok {
-		return
-	}
 	for _, c := range calls {
 		if _, answered := reply(c.err); c.err != nil && !answered {
-			cluster.ReloadState(ctx) // in the background, once at a time
+			s.reload(ctx)
 			return
 		}
+	}
+}
+
+func (s *Store) reload(ctx context.Context) {
+	if cluster, ok := s.client.(interface{ ReloadState(context.Context) }); ok {
+		cluster.ReloadState(ctx) // in the background, once at a time
 	}
 }
 

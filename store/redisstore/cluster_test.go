@@ -87,6 +87,9 @@ func TestCluster(t *testing.T) {
 		if err := s.Check(within(t, ample)); err != nil { // runs every script
 			t.Errorf("check: %v", err)
 		}
+		if beats := doubts(t, s); len(beats) != 2 {
+			t.Errorf("pulse: got %d beats of two masters", len(beats))
+		}
 	})
 }
 

@@ -119,7 +119,7 @@ func TestCheckOfJavaCompatible(t *testing.T) {
 }
 
 // compatRights are those of the package comment.
-const compatRights = "on >password ~MSGDEDUP:* ~{*}:o ~{*}:o:MSGDEDUP:* resetchannels" +
+const compatRights = "on >password ~MSGDEDUP:* ~{*}:o ~{*}:o:MSGDEDUP:* ~dedup-pulse:* resetchannels" +
 	" -@all +eval +evalsha +get +set +del +pttl +pexpireat +time +info"
 
 func TestTheRightsForSharedRecordsAreEnough(t *testing.T) {
@@ -141,6 +141,7 @@ func TestTheRightsForSharedRecordsAreEnough(t *testing.T) {
 	if err := s.Check(within(t, ample)); err != nil { // runs every script
 		t.Errorf("check: %v", err)
 	}
+	doubts(t, s)
 	for _, id := range []string{"1", "{", "{1}", "}", "{}", "}{1}"} {
 		k, a := store.Key{Application: "app", Topic: "orders", ID: id}, store.NewToken()
 		claims(t, s, request(k, a), 1)

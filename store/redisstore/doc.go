@@ -61,7 +61,8 @@
 // Redis replicates after it has answered. A fail-over may lose the latest
 // records, a crash without appendonly too, and a server that evicts may lose
 // any. Keys whose records were lost run again: Complete answers Recreated when
-// it comes across one. Nothing here detects a server clock that is set.
+// it comes across one, and [Store.Pulse] finds out, as it does of a server clock
+// that is set.
 //
 // A complete that meets a longer keep puts it back in a second step. If the
 // process ends between the two, the key is done for the shorter keep.
@@ -79,6 +80,10 @@
 //	R|token|attempt|horizon|fence         released    expires after horizon
 //	D|token|keep                          done        expires after keep
 //	X|token|attempt|keep                  parked      expires after keep
+//
+// [Store.Pulse] has names of its own, Options.Prefix{…}application:node for an
+// hour and Options.Prefix{…}application:doubt for 31 days. What is between the
+// braces, pulse or a number that has a slot of the master, has no colon.
 //
 // A claim in flight has lapsed when at most its horizon is left. The scripts in
 // the folder lua read and write values; beside them only the fast path does.
@@ -118,6 +123,7 @@
 //
 // The companion of a done record ends after ten minutes at the latest. To have a
 // key run once more, delete both.
+// The names of pulses begin with dedup-pulse: instead of the prefix.
 // While a cluster moves their slot, calls on new records, and on those of which
 // one key has moved, are refused; repeat them.
 //
@@ -150,6 +156,6 @@
 //
 // Another set of rights is needed:
 //
-//	ACL SETUSER dedup on >password ~MSGDEDUP:* ~{*}:o ~{*}:o:MSGDEDUP:* resetchannels \
+//	ACL SETUSER dedup on >password ~MSGDEDUP:* ~{*}:o ~{*}:o:MSGDEDUP:* ~dedup-pulse:* resetchannels \
 //	-@all +eval +evalsha +get +set +del +pttl +pexpireat +time +info
 package redisstore

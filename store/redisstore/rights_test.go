@@ -50,6 +50,7 @@ func TestTheRecommendedRightsAreEnough(t *testing.T) {
 	if err := s.Check(within(t, ample)); err != nil { // runs every script
 		t.Errorf("check: %v", err)
 	}
+	doubts(t, s)
 	for name, err := range map[string]error{
 		"another key":             client.Get(t.Context(), "other").Err(),
 		"another key in a script": client.Eval(t.Context(), "return redis.call('GET', 'other')", []string{"dedup:a"}).Err(),

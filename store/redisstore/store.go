@@ -35,6 +35,7 @@ var (
 	_ store.Parker  = (*Store)(nil)
 	_ store.Fencer  = (*Store)(nil)
 	_ store.Batcher = (*Store)(nil)
+	_ store.Pulser  = (*Store)(nil)
 	_ store.Checker = (*Store)(nil)
 )
 

@@ -137,6 +137,13 @@ func (x *trial) everyCallFails(ctx context.Context, s store.Store, k store.Key, 
 	if b, ok := s.(store.Batcher); ok {
 		x.everyBatchFails(ctx, b, k, t)
 	}
+	if p, ok := s.(store.Pulser); ok {
+		beats, err := p.Pulse(ctx, store.Pulse{Application: k.Application, Node: t, Number: 1})
+		x.fails("pulse", err)
+		if len(beats) > 0 {
+			x.failf("pulse: got %v beside an error, want no beat", beats)
+		}
+	}
 }
 
 func (x *trial) everyBatchFails(ctx context.Context, s store.Batcher, k store.Key, t store.Token) {

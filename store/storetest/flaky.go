@@ -8,8 +8,8 @@ import (
 )
 
 // Flaky returns s with f between it and its caller. The result is a Renewer, a
-// Parker, a Fencer and a Batcher exactly if s is one; it is no Instant and no
-// Checker. A fault hits a batch as a whole.
+// Parker, a Fencer and a Batcher exactly if s is one; it is no Instant, no
+// Checker and no Pulser. A fault hits a batch as a whole.
 func Flaky(s store.Store, f *Faults) store.Store {
 	renews, r := s.(store.Renewer)
 	parks, p := s.(store.Parker)

@@ -10,6 +10,7 @@ const (
 	parker
 	fencer
 	batcher
+	pulser
 	corrupt
 	wrongType
 	persist
@@ -23,6 +24,7 @@ func (n need) missing(s store.Store, h Hooks) string {
 	_, parks := s.(store.Parker)
 	_, fences := s.(store.Fencer)
 	_, batches := s.(store.Batcher)
+	_, pulses := s.(store.Pulser)
 	for _, part := range []struct {
 		need need
 		have bool
@@ -32,6 +34,7 @@ func (n need) missing(s store.Store, h Hooks) string {
 		{parker, parks, "store.Parker"},
 		{fencer, fences, "store.Fencer"},
 		{batcher, batches, "store.Batcher"},
+		{pulser, pulses, "store.Pulser"},
 		{corrupt, h.Corrupt != nil, "Corrupt hook"},
 		{wrongType, h.WrongType != nil, "WrongType hook"},
 		{persist, h.Persist != nil, "Persist hook"},

@@ -25,9 +25,12 @@ type reference struct {
 	renewAll  func(claims []store.Claim, renew func(store.Claim) error) []error
 	claimAll  func(requests []store.ClaimRequest, claim func(store.ClaimRequest) store.ClaimAnswer) []store.ClaimAnswer
 	settleAll func([]store.Settlement, func(store.Settlement) store.SettleAnswer) []store.SettleAnswer
+	pulse     func(*reference, store.Pulse) store.Beat
 
-	mu      sync.Mutex // guards records
+	mu      sync.Mutex // guards what follows
 	records map[string]*record
+	pulses  map[string]int64
+	doubts  map[string]time.Time
 }
 
 // gap is what lies between two trips to a server, under fake time.
@@ -38,7 +41,7 @@ func newReference() *reference {
 		name: store.Key.String, check: check, claim: claim, complete: complete, release: release,
 		park: park, renew: renew, fence: fence, renewAll: each[store.Claim, error],
 		claimAll: each[store.ClaimRequest, store.ClaimAnswer], settleAll: each[store.Settlement, store.SettleAnswer],
-		records: make(map[string]*record),
+		pulse: pulse, records: make(map[string]*record), pulses: make(map[string]int64), doubts: make(map[string]time.Time),
 	}
 }
 

@@ -61,7 +61,7 @@ type Case struct {
 // Cases returns the whole suite.
 func Cases() []Case {
 	return slices.Concat(claimCases, raceCases, completeCases, releaseCases, parkCases, renewCases, fenceCases,
-		batchCases, recordCases, expiryCases, keyCases, failureCases, historyCases)
+		batchCases, pulseCases, recordCases, expiryCases, keyCases, failureCases, historyCases)
 }
 
 // Run judges the store as one subtest per case. It returns when all have ended.

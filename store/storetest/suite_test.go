@@ -45,7 +45,7 @@ func TestMissingAbilitiesAndHooksSkipTheirCases(t *testing.T) {
 			t.Errorf("%s: got %v, want it to pass or to be skipped", c.Name, err)
 		}
 	}
-	for _, want := range []string{"store.Renewer", "store.Parker", "store.Fencer", "store.Batcher",
+	for _, want := range []string{"store.Renewer", "store.Parker", "store.Fencer", "store.Batcher", "store.Pulser",
 		"Corrupt hook", "WrongType hook", "HasExpiry hook", "Silent hook"} {
 		if missing[want] == 0 {
 			t.Errorf("no case was skipped for want of %s; skipped: %v", want, missing)

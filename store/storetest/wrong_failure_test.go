@@ -73,5 +73,6 @@ var wrongFailures = []wrong{{
 		"an invalid complete, release, park, renewal or fence is refused and touches no record",
 		"an invalid claim is refused alone among its batch",
 		"an invalid settlement is refused alone among its batch",
+		"an invalid pulse is refused",
 	},
 }}

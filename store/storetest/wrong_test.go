@@ -20,7 +20,7 @@ type wrong struct {
 
 func wrongStores() []wrong {
 	return slices.Concat(wrongClaims, wrongCompletes, wrongReleases, wrongParks, wrongRenewals, wrongFences, wrongBatches,
-		wrongRecords, wrongKeys, wrongFailures)
+		wrongPulses, wrongRecords, wrongKeys, wrongFailures)
 }
 
 func TestWrongStores(t *testing.T) {
