@@ -116,7 +116,7 @@ func (g *Guard) claimOnce(ctx context.Context, a *attempt, after time.Duration) 
 	v, err := g.store.Claim(call, a.request())
 	return a.machine.step(input{
 		kind: inClaimed, now: g.now(), sent: sent, verdict: v, err: err, jitter: jitter(err),
-		aborted: ctx.Err(), down: err != nil && g.circuit.isDown(),
+		aborted: ctx.Err(), down: err != nil && g.circuit.isDown(), doubted: g.doubted(&a.machine.policy),
 	})
 }
 

@@ -65,7 +65,7 @@ func (g *Guard) claimBatch(ctx context.Context, members []*member) {
 		m.claimTime = now - m.machine.began
 		m.act = m.machine.step(input{
 			kind: inClaimed, now: now, sent: sent, verdict: a.Verdict, err: a.Err, jitter: jitter(a.Err),
-			aborted: ctx.Err(), down: a.Err != nil && g.circuit.isDown(),
+			aborted: ctx.Err(), down: a.Err != nil && g.circuit.isDown(), doubted: g.doubted(&m.machine.policy),
 		})
 	}
 }

@@ -27,7 +27,7 @@ const MaxJournalLimit = 1_000_000
 // Options are the settings of a [Guard] that do not depend on the topic. Zero
 // fields take the Default constants.
 type Options struct {
-	Observer Observer     // told of every delivery; optional
+	Observer Observer     // told of every delivery, and of losses if it is a LossObserver; optional
 	Logger   *slog.Logger // nil means slog.Default()
 
 	CallTimeout   time.Duration // bound of one call to the store
@@ -99,6 +99,7 @@ type Guard struct {
 	drain    sync.Once     // closes draining
 	quick    atomic.Bool   // the callbacks of the latest batch took less than patience
 	repeats  repeats
+	losses   losses
 }
 
 // New returns a guard on s. It reports every bad option at once and does not

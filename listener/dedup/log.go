@@ -16,21 +16,21 @@ func (g *Guard) report(ctx context.Context, a *attempt) Result {
 		WaitTime: a.waitTime, ClaimTime: a.claimTime, HoldTime: a.holdTime, RunTime: a.runTime, SettleTime: a.settleTime,
 	}
 	if g.options.Observer != nil {
-		g.observe(ctx, e)
+		g.tell(ctx, func() { g.options.Observer.Observe(ctx, e) })
 	}
 	if a.lead != nil {
 		g.copies.leave(a.key, a.lead, e.Outcome.Finished())
 	}
 	if kind, ok := e.outage(); ok {
-		g.logOutage(ctx, &e, kind)
+		g.logSometimes(ctx, e.level(), kind, e.line)
 		return e.Result
 	}
 	g.log(ctx, e.level(), e.line)
 	return e.Result
 }
 
-// observe keeps a panic of the observer from the delivery, whose end is settled.
-func (g *Guard) observe(ctx context.Context, e Event) {
+// tell keeps a panic of the observer from the delivery, whose end is settled.
+func (g *Guard) tell(ctx context.Context, observe func()) {
 	defer func() {
 		if v := recover(); v != nil {
 			g.log(ctx, slog.LevelError, func() (string, []slog.Attr) {
@@ -40,7 +40,7 @@ func (g *Guard) observe(ctx context.Context, e Event) {
 			})
 		}
 	}()
-	g.options.Observer.Observe(ctx, e)
+	observe()
 }
 
 // log keeps a panic of the log handler from the delivery too: nobody is left who

@@ -85,6 +85,7 @@ type input struct {
 	sent       time.Duration
 	jitter     float64 // in [0,1), spreads repeats
 	aborted    error   // why the caller's context has ended: nothing is repeated or started; else nil
+	doubted    bool    // records may be lost, and this key's among them
 	err        error
 	verdict    store.Verdict
 	finding    Finding

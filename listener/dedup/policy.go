@@ -65,7 +65,8 @@ const (
 
 // Verifier looks up whether the effect of k is there. It is asked before a
 // take-over runs, because the earlier owner may have died after its effect and
-// before recording it. It runs under the renewed lease of the claim.
+// before recording it. After a [Loss] it is asked before first runs, too, which
+// may not be the first. It runs under the renewed lease of the claim.
 type Verifier func(ctx context.Context, k store.Key) (Finding, error)
 
 // Policy says how the messages of one topic are treated. Zero fields take the
@@ -80,7 +81,7 @@ type Policy struct {
 	Outage      Outage        // what to do while the store does not answer
 	HoldLimit   time.Duration // with OutageHold: how long a message waits for the store, from its delivery on
 	BusyWait    time.Duration // how long a copy waits for the one that this process is at; 0: it is deferred at once
-	Verifier    Verifier      // asked before a take-over runs; optional
+	Verifier    Verifier      // asked before a take-over runs, and after a Loss before any run; optional
 }
 
 // FixedLease is the policy of the Java original: a claim holds for maxConsume

@@ -15,7 +15,8 @@ import (
 const repeatEvery = 10 * time.Second
 
 // outage is a kind of line: what a store that does not answer makes of
-// deliveries. The class is 0 for those that ran unprotected.
+// deliveries. The class is 0 for those that ran unprotected. The outcome is 0 for
+// what a watch says.
 type outage struct {
 	outcome Outcome
 	class   store.Class
@@ -60,14 +61,16 @@ func (g *Guard) logHolding(ctx context.Context, err error) {
 	})
 }
 
-// logOutage logs a line of kind unless one was logged a moment ago.
-func (g *Guard) logOutage(ctx context.Context, e *Event, kind outage) {
+// logSometimes logs a line of kind unless one was logged a moment ago.
+func (g *Guard) logSometimes(
+	ctx context.Context, level slog.Level, kind outage, line func() (string, []slog.Attr),
+) {
 	suppressed, ok := g.repeats.show(kind, g.now())
 	if !ok {
 		return
 	}
-	g.log(ctx, e.level(), func() (string, []slog.Attr) {
-		text, attrs := e.line()
+	g.log(ctx, level, func() (string, []slog.Attr) {
+		text, attrs := line()
 		if suppressed > 0 {
 			attrs = append(attrs, slog.Int("suppressed", suppressed))
 		}

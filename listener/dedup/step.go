@@ -73,7 +73,7 @@ func (m *machine) grant(in input) action {
 		}
 		return m.giveBack(in.now, errTooLate)
 	}
-	if in.aborted == nil && in.verdict.Attempt > 1 && m.policy.Verifier != nil {
+	if in.aborted == nil && (in.verdict.Attempt > 1 || in.doubted) && m.policy.Verifier != nil {
 		m.phase = verifying
 		return action{kind: actVerify}
 	}
