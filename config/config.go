@@ -52,7 +52,8 @@ type RocketMQ struct {
 
 // Store is where records are kept.
 type Store struct {
-	Type  string `yaml:"type"` // redis or memory
+	Type  string `yaml:"type"`  // redis or memory
+	Watch bool   `yaml:"watch"` // look whether it loses records
 	Redis Redis  `yaml:"redis"`
 }
 
@@ -135,7 +136,8 @@ func Default() Config {
 			DelayLevels:                listener.DefaultDelayLevels(),
 		},
 		Store: Store{
-			Type: "redis",
+			Type:  "redis",
+			Watch: true,
 			Redis: Redis{
 				DialTimeout:  5 * time.Second,
 				ReadTimeout:  time.Second,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/apache/rocketmq-client-go/v2"
@@ -79,6 +80,7 @@ func (t *tool) serve(ctx context.Context, c config.Config, cmd *command) (err er
 	if err != nil {
 		return err
 	}
+	defer t.watch(ctx, c, l)()
 	p, err := t.start(ctx, c, l, counts.handler(cmd.handle))
 	if err != nil {
 		return err
@@ -86,6 +88,21 @@ func (t *tool) serve(ctx context.Context, c config.Config, cmd *command) (err er
 	counts.began = time.Now()
 	<-ctx.Done()
 	return t.drain(c, l, p, counts, cmd.grace)
+}
+
+// watch looks for lost records until the result is called.
+func (t *tool) watch(ctx context.Context, c config.Config, l *listener.DedupConcurrentListener) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		if err := open.Watch(ctx, c, l); err != nil {
+			t.log.Error("dedupctl: " + err.Error())
+		}
+	})
+	return func() {
+		cancel()
+		watching.Wait()
+	}
 }
 
 // start returns the running consumer.
