@@ -13,7 +13,7 @@ import (
 // Messages come in all the time while the store is away for several times as long
 // as one of them may be held. It is not parallel: it measures time.
 func TestALongOutageUnderHoldLosesNothingAndCostsFewRetries(t *testing.T) {
-	d := soakTime(t, "DEDUP_OUTAGE")
+	d := soakTime(t, "DEDUP_TEST_OUTAGE")
 	s := newScene(t, 4)
 	server := testserver.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 	s.keepRecordsIn(server.Addr())
@@ -28,7 +28,7 @@ func TestALongOutageUnderHoldLosesNothingAndCostsFewRetries(t *testing.T) {
 	server.Kill()
 	down := time.Now()
 	eventually(t, "messages are held", func() bool { return min(a.held(), b.held(), leaver.held()) > 0 })
-	time.Sleep(d/2 - time.Since(down)) // what is tested is an outage of that length
+	time.Sleep(d/2 - time.Since(down))                      // what is tested is an outage of that length
 	drained := s.drainsIn(leaver, min(5*time.Second, d/10)) // less than what is held has still to wait
 	time.Sleep(d - time.Since(down))
 	held := s.inside(leaver.name)

@@ -36,13 +36,13 @@ func soakTime(t *testing.T, env string) time.Duration {
 // all the same.
 func chaosSeed(t *testing.T) uint64 {
 	t.Helper()
-	text := os.Getenv("DEDUP_CHAOS_SEED")
+	text := os.Getenv("DEDUP_TEST_CHAOS_SEED")
 	if text == "" {
 		return rand.Uint64()
 	}
 	seed, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		t.Fatalf("DEDUP_CHAOS_SEED is %q, want a number that an earlier run has printed", text)
+		t.Fatalf("DEDUP_TEST_CHAOS_SEED is %q, want a number that an earlier run has printed", text)
 	}
 	return seed
 }
@@ -58,13 +58,13 @@ type chaos struct {
 // messages flow, and their store dies and is cut off. It is not parallel: it
 // takes the whole machine.
 func TestChaosLosesNoKeyAndGrantsNoneAfterItsRecord(t *testing.T) {
-	d, seed := soakTime(t, "DEDUP_CHAOS"), chaosSeed(t)
+	d, seed := soakTime(t, "DEDUP_TEST_CHAOS"), chaosSeed(t)
 	s := newScene(t, chaosQueues)
 	c := &chaos{server: testserver.Redis(t, "--appendonly", "yes", "--appendfsync", "always")}
 	c.proxy = testserver.NewProxy(t, c.server.Addr())
 	s.keepRecordsIn(c.proxy.Addr())
 	c.fleet = newFleet(t, s.place, fleetSize)
-	t.Logf("seed %d; repeat with DEDUP_CHAOS_SEED", seed)
+	t.Logf("seed %d; repeat with DEDUP_TEST_CHAOS_SEED", seed)
 
 	tr := s.startTraffic(c.diary, seed, perSecond*11/10)
 	began := time.Now()

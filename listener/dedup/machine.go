@@ -81,11 +81,11 @@ type input struct {
 	kind       inputKind
 	turn       bool
 	down       bool // others who wait find that the store does not answer
+	doubted    bool // records may be lost, and this key's among them
 	now        time.Duration
 	sent       time.Duration
 	jitter     float64 // in [0,1), spreads repeats
 	aborted    error   // why the caller's context has ended: nothing is repeated or started; else nil
-	doubted    bool    // records may be lost, and this key's among them
 	err        error
 	verdict    store.Verdict
 	finding    Finding
