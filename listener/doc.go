@@ -20,6 +20,9 @@
 // or as long as the consumer's timeout allows, and cost no retry. A success that
 // it does not take is acknowledged in time and recorded later.
 //
+// Package listener/listenertest shows what your handler does with copies, and
+// after a crash at any point.
+//
 // What it does not promise: that a callback which failed half way is not
 // repeated, or anything for orderly and broadcasting consumers.
 package listener
