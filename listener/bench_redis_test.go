@@ -26,7 +26,7 @@ func BenchmarkDeliveryWithRedis(b *testing.B) {
 	const callbacks = 64
 	client := redis.NewClient(&redis.Options{
 		Addr: storetest.Server(b, "DEDUP_TEST_REDIS"), ContextTimeoutEnabled: true, ReadTimeout: time.Second,
-		PoolSize: callbacks,
+		PoolSize: callbacks, Protocol: 2,
 	})
 	b.Cleanup(func() { _ = client.Close() })
 	records, err := redisstore.New(client, redisstore.Options{Prefix: fmt.Sprintf("bench:%d:", time.Now().UnixNano())})

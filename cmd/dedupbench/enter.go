@@ -73,9 +73,9 @@ func openStore(ctx context.Context, s stage, p *probe) (store.Store, func() erro
 }
 
 // redisOptions are the same for all that use Redis: no callback waits for a
-// connection.
+// connection, and none for what only RESP3 has.
 func redisOptions(s stage, p *probe) *redis.Options {
-	return &redis.Options{Addr: s.Redis, PoolSize: s.Callbacks, Dialer: p.trips.dial}
+	return &redis.Options{Addr: s.Redis, PoolSize: s.Callbacks, Protocol: 2, Dialer: p.trips.dial}
 }
 
 // warm opens every connection of the pool.

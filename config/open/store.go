@@ -93,6 +93,7 @@ func clientOptions(c config.Redis) (*redis.UniversalOptions, error) {
 		WriteTimeout:          c.WriteTimeout,
 		ContextTimeoutEnabled: true,
 		DialerRetries:         1,
+		Protocol:              2, // RESP3 costs more and gives nothing here
 		MaxRetries:            3,
 		MaxRedirects:          3,
 	}

@@ -11,7 +11,8 @@ import (
 // line carries the calls of concurrent callers to one server. A call that finds
 // nothing on its way goes by itself, at once and under its caller's context. The
 // calls that come meanwhile gather and go together, as one pipeline, when it is
-// back; under load the line thus goes from one full pipeline to the next.
+// back, or when they are enough; under load the line thus goes from one full
+// pipeline to the next, and the server works on one while callers fill the other.
 //
 // A caller waits no longer than its context. If its command has not been sent by
 // then it never will be; else the command stays in its group, and nobody but
@@ -19,22 +20,24 @@ import (
 //
 // AutoPipeline of go-redis 9.23 is as fast for many callers and half as fast for
 // one, who waits for two goroutines. It is not used, because it is experimental,
-// cannot take back what has not been sent, has one batch on its way at a time,
-// and is shared with everybody else who uses the client.
+// cannot take back what has not been sent, and is shared with everybody else who uses the client.
 type line struct {
 	s *Store
 
 	mu   sync.Mutex // guards what follows
 	next *group     // of the calls that gather, nil if there are none
-	busy bool       // something is on its way and not overdue
+	busy int        // how much is on its way and not overdue
 	late int        // how much is overdue
 }
 
 // What is on its way for longer than overdue holds nobody up any more: another
 // connection may be fine. No more than maxLate go out behind each other so.
+// A group that is enough goes while one is on its way, but not a third.
 const (
 	overdue = 20 * time.Millisecond
 	maxLate = 8
+	enough  = 16
+	maxBusy = 2
 )
 
 // group is what travels together.
@@ -63,7 +66,7 @@ type departure struct {
 // then been left behind.
 func (l *line) do(ctx context.Context, cmd redis.Cmder, o owner) (sent bool, err error) {
 	l.mu.Lock()
-	if !l.busy && l.late < maxLate {
+	if l.busy == 0 && l.late < maxLate {
 		d := l.depart()
 		l.mu.Unlock()
 		defer l.arrive(d, nil)
@@ -82,6 +85,7 @@ func (l *line) do(ctx context.Context, cmd redis.Cmder, o owner) (sent bool, err
 	} else if t.After(g.deadline) {
 		g.deadline = t
 	}
+	l.proceed()
 	l.mu.Unlock()
 
 	select {
@@ -109,10 +113,10 @@ func (l *line) leave(ctx context.Context, g *group, place int, o owner) (sent bo
 	return true, ctx.Err()
 }
 
-// depart marks the line as busy until arrive, or until that is overdue. The
-// caller holds mu.
+// depart keeps the line busy until arrive, or until that is overdue. The caller
+// holds mu.
 func (l *line) depart() *departure {
-	l.busy = true
+	l.busy++
 	d := &departure{l: l}
 	d.timer = time.AfterFunc(overdue, d.overdue)
 	return d
@@ -126,7 +130,7 @@ func (d *departure) overdue() {
 		return
 	}
 	d.late = true
-	l.busy = false
+	l.busy--
 	l.late++
 	l.proceed()
 }
@@ -135,7 +139,10 @@ func (d *departure) overdue() {
 // caller holds mu.
 func (l *line) proceed() {
 	g := l.next
-	if g == nil || l.busy || l.late >= maxLate {
+	if g == nil || l.late >= maxLate {
+		return
+	}
+	if l.busy > 0 && (l.busy == maxBusy || len(g.cmds) < enough) {
 		return
 	}
 	l.next = nil
@@ -157,7 +164,7 @@ func (l *line) arrive(d *departure, g *group) {
 	if d.late {
 		l.late--
 	} else {
-		l.busy = false
+		l.busy--
 	}
 	l.proceed()
 	var left []owner

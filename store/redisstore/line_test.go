@@ -72,7 +72,7 @@ func TestCallsThatMeetTravelTogether(t *testing.T) {
 		options redisstore.Options
 		trips   int64
 	}{
-		"by default":         {redisstore.Options{}, 2}, // the first by itself, then all that came meanwhile
+		"by default":         {redisstore.Options{}, 3}, // the first by itself, then enough, then all the others
 		"without pipelining": {redisstore.Options{NoPipelining: true}, 50},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestCallsThatMeetTravelTogether(t *testing.T) {
 				p := newPuppet()
 				s, client := ready(t, p, c.options)
 				n := trips(client)
-				p.freeze(1)
+				p.freeze(2)
 				ended := claimsAtOnce(s, 50, ample)
 				p.thaw()
 				wantAll(t, ended(), store.Claimed)
