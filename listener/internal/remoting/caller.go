@@ -78,7 +78,7 @@ func (c Caller) exchange(ctx context.Context, addr string, request *Command) (*C
 		if err != nil {
 			return nil, err
 		}
-		if answer.Flag&isResponse != 0 && answer.Opaque == request.Opaque {
+		if answer.Flag&IsResponse != 0 && answer.Opaque == request.Opaque {
 			return answer, nil
 		}
 	}

@@ -1,7 +1,8 @@
-// Package remoting sends single requests of RocketMQ's remoting protocol. Use
-// this when a question to a name server or broker is needed that the client's
-// admin API cannot ask, or whose answer it does not check. It keeps no
-// connections and is not meant for messages.
+// Package remoting speaks RocketMQ's remoting protocol. Use this when a question
+// to a name server or broker is needed that the client's admin API cannot ask,
+// or whose answer it does not check ([Caller]), or to read and write frames on a
+// connection of your own ([Read], [Write]). A Caller keeps no connections and is
+// not meant for messages.
 package remoting
 
 import (
@@ -12,10 +13,14 @@ import (
 )
 
 // MaxFrame is the longest frame that is read, in bytes without its own length.
-const MaxFrame = 4 << 20
+// It is RocketMQ's own limit.
+const MaxFrame = 16 << 20
 
-// isResponse is the bit of Flag that marks an answer.
-const isResponse = 1
+// The bits of Flag.
+const (
+	IsResponse = 1 // an answer
+	IsOneWay   = 2 // a request that wants no answer
+)
 
 // Command is a request or a response.
 type Command struct {

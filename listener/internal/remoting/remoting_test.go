@@ -44,7 +44,7 @@ func TestBadFramesAreRefused(t *testing.T) {
 	for frame, want := range map[string]string{
 		"\x00\x00\x00\x03abc":                          "a frame of 3 bytes",
 		"\xff\xff\xff\xff":                             "a frame of 4294967295 bytes",
-		"\x00\x40\x00\x01":                             "a frame of 4194305 bytes",
+		"\x01\x00\x00\x01":                             "a frame of 16777217 bytes",
 		"\x00\x00\x00\x06\x00\x00\x00\x02{":            "cut short",
 		"\x00\x00\x00\x06\x01\x00\x00\x02{}":           "header encoding 1",
 		"\x00\x00\x00\x06\x00\x00\x00\x03{}":           "a header of 3 bytes",
