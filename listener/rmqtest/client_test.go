@@ -1,0 +1,184 @@
+package rmqtest_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/apache/rocketmq-client-go/v2"
+	"github.com/apache/rocketmq-client-go/v2/consumer"
+	"github.com/apache/rocketmq-client-go/v2/primitive"
+	"github.com/apache/rocketmq-client-go/v2/producer"
+	"github.com/apache/rocketmq-client-go/v2/rlog"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/rmqtest"
+)
+
+func TestMain(m *testing.M) {
+	rlog.SetLogger(listener.ClientLogger(slog.New(slog.DiscardHandler)))
+	os.Exit(m.Run())
+}
+
+// patience bounds what tests wait for. It is used up only by a test that fails.
+const patience = 20 * time.Second
+
+var instances atomic.Int64
+
+// instance is a client's own instance name, so that clients share no connection.
+func instance() string { return fmt.Sprintf("c%d", instances.Add(1)) }
+
+type callback = func(context.Context, ...*primitive.MessageExt) (consumer.ConsumeResult, error)
+
+// consume starts a push consumer of group on topic, and stops it when the test
+// ends. It returns its instance name too.
+func consume(
+	t *testing.T, b *rmqtest.Broker, group, topic string, cb callback, o ...consumer.Option,
+) (rocketmq.PushConsumer, string) {
+	t.Helper()
+	return consumeTags(t, b, group, topic, "*", cb, o...)
+}
+
+func consumeTags(
+	t *testing.T, b *rmqtest.Broker, group, topic, tags string, cb callback, o ...consumer.Option,
+) (rocketmq.PushConsumer, string) {
+	t.Helper()
+	name := instance()
+	c, err := consumer.NewPushConsumer(append([]consumer.Option{
+		consumer.WithNameServer(primitive.NamesrvAddr{b.NameServer()}),
+		consumer.WithGroupName(group),
+		consumer.WithInstance(name),
+		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset),
+	}, o...)...)
+	if err == nil {
+		err = c.Subscribe(topic, consumer.MessageSelector{Type: consumer.TAG, Expression: tags}, cb)
+	}
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(c) })
+	return c, name
+}
+
+// stop shuts c down, but not under the race detector: the client's Shutdown races
+// with its own rebalance, and what is left behind only fails to connect.
+func stop(c rocketmq.PushConsumer) {
+	if !raceDetector {
+		_ = c.Shutdown() // the client returns nil, always
+	}
+}
+
+// needsShutdown skips a test that must shut a consumer down.
+func needsShutdown(t *testing.T) {
+	t.Helper()
+	if raceDetector {
+		t.Skip("the client's Shutdown races with its own rebalance")
+	}
+}
+
+func produceWith(t *testing.T, b *rmqtest.Broker, o ...producer.Option) rocketmq.Producer {
+	t.Helper()
+	p, err := producer.NewDefaultProducer(append([]producer.Option{
+		producer.WithNameServer(primitive.NamesrvAddr{b.NameServer()}),
+		producer.WithGroupName("producers"),
+		producer.WithInstanceName(instance()),
+	}, o...)...)
+	if err == nil {
+		err = p.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Shutdown() }) // the client returns nil, always
+	return p
+}
+
+// inbox is a callback that passes messages on to the test.
+type inbox chan *primitive.MessageExt
+
+func newInbox() inbox { return make(inbox, 10000) }
+
+// accept takes every message.
+func (i inbox) accept(_ context.Context, msgs ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
+	for _, m := range msgs {
+		i <- m
+	}
+	return consumer.ConsumeSuccess, nil
+}
+
+// reject sends every message back, at a level if that is not 0.
+func (i inbox) reject(level int) callback {
+	return func(ctx context.Context, msgs ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
+		if c, ok := primitive.GetConcurrentlyCtx(ctx); ok {
+			c.DelayLevelWhenNextConsume = level
+		}
+		for _, m := range msgs {
+			i <- m
+		}
+		return consumer.ConsumeRetryLater, nil
+	}
+}
+
+// take waits for n messages.
+func (i inbox) take(t *testing.T, n int) []*primitive.MessageExt {
+	t.Helper()
+	var got []*primitive.MessageExt
+	timeout := time.After(patience)
+	for len(got) < n {
+		select {
+		case m := <-i:
+			got = append(got, m)
+		case <-timeout:
+			t.Fatalf("got %d messages, want %d", len(got), n)
+		}
+	}
+	return got
+}
+
+// wantNone fails if more messages have come.
+func (i inbox) wantNone(t *testing.T) {
+	t.Helper()
+	select {
+	case m := <-i:
+		t.Errorf("got %v, want no more messages", m)
+	default:
+	}
+}
+
+// eventually waits until done, which it asks often.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
+func message(topic, key, body string) *primitive.Message {
+	return primitive.NewMessage(topic, []byte(body)).WithKeys([]string{key})
+}
+
+func send(t *testing.T, p rocketmq.Producer, msgs ...*primitive.Message) *primitive.SendResult {
+	t.Helper()
+	result, err := p.SendSync(t.Context(), msgs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func keysOf(msgs []*primitive.MessageExt) map[string]int {
+	keys := map[string]int{}
+	for _, m := range msgs {
+		keys[m.GetKeys()]++
+	}
+	return keys
+}

@@ -1,0 +1,119 @@
+package rmqtest
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// topic is a topic and its queues. There are as many queues as it ever had.
+type topic struct {
+	name        string
+	read, write int
+	order       bool
+	turn        int // of Produce
+	queues      []*queue
+}
+
+const (
+	brokerName   = "rmqtest"
+	clusterName  = "DefaultCluster"
+	defaultTopic = "TBW102" // whose route stands for those of topics to come
+	readAndWrite = 6
+
+	retryPrefix     = "%RETRY%"
+	deadPrefix      = "%DLQ%"
+	scheduleTopic   = "SCHEDULE_TOPIC_XXXX"
+	timerTopic      = "rmq_sys_wheel_timer"
+	halfTopic       = "RMQ_SYS_TRANS_HALF_TOPIC"
+	systemPrefix    = "rmq_sys_"
+	maxUserTopicLen = 127
+)
+
+var topicName = regexp.MustCompile(`^[%|a-zA-Z0-9_-]+$`)
+
+// checkTopic tells why clients may not use a name.
+func checkTopic(name string) error {
+	own := strings.HasPrefix(name, retryPrefix) || strings.HasPrefix(name, deadPrefix)
+	switch {
+	case !topicName.MatchString(name):
+		return fmt.Errorf("topic %q, want letters, digits, %%, |, - and _", name)
+	case own && len(name) > maxTopic || !own && len(name) > maxUserTopicLen:
+		return fmt.Errorf("topic %q is too long", name)
+	case slices.Contains([]string{defaultTopic, scheduleTopic, halfTopic}, name) || strings.HasPrefix(name, systemPrefix):
+		return fmt.Errorf("topic %q is RocketMQ's own", name)
+	}
+	return nil
+}
+
+// CreateTopic creates a topic, or changes the number of its queues, 1 to 1024.
+func (b *Broker) CreateTopic(name string, queues int) error {
+	if err := checkTopic(name); err != nil {
+		return fmt.Errorf("rmqtest: create: %w", err)
+	}
+	if queues < 1 || queues > maxQueues {
+		return fmt.Errorf("rmqtest: create topic %s with %d queues, want 1 to %d", name, queues, maxQueues)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.log.setTopic(name, queues, queues)
+	return nil
+}
+
+// setTopic creates or changes a topic.
+func (l *messageLog) setTopic(name string, read, write int) *topic {
+	t := l.topics[name]
+	if t == nil {
+		t = &topic{name: name}
+		l.topics[name] = t
+	}
+	t.read, t.write = read, write
+	for len(t.queues) < max(read, write) {
+		t.queues = append(t.queues, &queue{topic: name, id: int32(len(t.queues))})
+	}
+	return t
+}
+
+// ensure returns a topic, which it creates with so many queues if need be.
+func (l *messageLog) ensure(name string, queues int) *topic {
+	if t := l.topics[name]; t != nil {
+		return t
+	}
+	return l.setTopic(name, queues, queues)
+}
+
+// ensureForSend is ensure for a topic that a producer names. Retry and dead
+// letter topics have one queue.
+func (b *Broker) ensureForSend(name string) *topic {
+	if strings.HasPrefix(name, retryPrefix) || strings.HasPrefix(name, deadPrefix) {
+		return b.log.ensure(name, 1)
+	}
+	return b.log.ensure(name, b.o.Queues)
+}
+
+// remove deletes a topic with its messages.
+func (l *messageLog) remove(name string) {
+	t := l.topics[name]
+	if t == nil {
+		return
+	}
+	delete(l.topics, name)
+	l.entries = slices.DeleteFunc(l.entries, func(e *entry) bool {
+		gone := e.queue.topic == name
+		if gone {
+			l.bytes -= int64(len(e.raw))
+		}
+		return gone
+	})
+	for _, q := range t.queues {
+		q.entries = nil
+		if q.arrived != nil {
+			close(q.arrived)
+			q.arrived = nil
+		}
+	}
+}
+
+func (l *messageLog) names() []string { return slices.Sorted(maps.Keys(l.topics)) }
