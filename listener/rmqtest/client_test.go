@@ -75,11 +75,12 @@ func stop(c rocketmq.PushConsumer) {
 	}
 }
 
-// needsShutdown skips a test that must shut a consumer down.
-func needsShutdown(t *testing.T) {
+// skipRacyClient skips, under the race detector, a test in which the client
+// races with itself.
+func skipRacyClient(t *testing.T, where string) {
 	t.Helper()
 	if raceDetector {
-		t.Skip("the client's Shutdown races with its own rebalance")
+		t.Skip("the client races with itself in ", where)
 	}
 }
 
@@ -181,4 +182,15 @@ func keysOf(msgs []*primitive.MessageExt) map[string]int {
 		keys[m.GetKeys()]++
 	}
 	return keys
+}
+
+// suspend is for orderly consumers: the message is to come again at once.
+func (i inbox) suspend(ctx context.Context, msgs ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
+	if c, ok := primitive.GetOrderlyCtx(ctx); ok {
+		c.SuspendCurrentQueueTimeMillis = 10
+	}
+	for _, m := range msgs {
+		i <- m
+	}
+	return consumer.SuspendCurrentQueueAMoment, nil
 }

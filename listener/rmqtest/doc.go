@@ -29,6 +29,8 @@
 //     producer wishes.
 //   - Messages whose due times are reached are delivered at once; the real broker
 //     looks every 100 ms.
+//   - Questions about a transaction count only if a producer of the group is there
+//     to be asked.
 //   - A waiting pull is answered by any new message of its queue, also by one that
 //     its tag filter drops; the real broker lets it wait.
 //   - Nothing is written to disk, and no credentials are checked.

@@ -71,7 +71,8 @@ func (b *Broker) ClearFaults() {
 
 // CutConnections closes the connections of the clients with these instance
 // names, or all connections when there is none. Members of groups are gone at
-// once; clients connect again at their next request.
+// once and come back with their next heartbeat, up to 30s later; clients connect
+// again at their next request, but one that waits for messages waits 30s to the end.
 func (b *Broker) CutConnections(instances ...string) {
 	b.cut(func(c *conn) bool {
 		_, instance, _ := strings.Cut(c.client, "@")

@@ -9,7 +9,7 @@ import (
 
 func TestMembersShareTheQueuesAndTakeThemOver(t *testing.T) {
 	t.Parallel()
-	needsShutdown(t)
+	skipRacyClient(t, "Shutdown")
 	b := rmqtest.Start(t)
 	if err := b.CreateTopic("orders", 4); err != nil {
 		t.Fatal(err)

@@ -121,16 +121,20 @@ func (b *Broker) lagOf(group string, t *topic) (lag int64) {
 }
 
 // DLQ returns the dead letters of a group as a consumer would see them.
-func (b *Broker) DLQ(group string) []*primitive.MessageExt {
+func (b *Broker) DLQ(group string) []*primitive.MessageExt { return b.Messages(deadPrefix + group) }
+
+// Messages returns the messages that a topic holds as a consumer would see them,
+// queue after queue.
+func (b *Broker) Messages(topic string) []*primitive.MessageExt {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := b.log.topics[deadPrefix+group]
+	t := b.log.topics[topic]
 	if t == nil {
 		return nil
 	}
-	var letters []*primitive.MessageExt
+	var all []*primitive.MessageExt
 	for _, q := range t.queues {
-		letters = append(letters, primitive.DecodeMessage(concat(q.entries))...)
+		all = append(all, primitive.DecodeMessage(concat(q.entries))...)
 	}
-	return letters
+	return all
 }

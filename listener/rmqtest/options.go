@@ -20,7 +20,7 @@ type Options struct {
 
 	// CheckAfter is how long a half message waits for the end of its transaction
 	// before its producer is asked, and between two questions. The default is
-	// 200ms. After 15 questions the message is given up, as by a real broker.
+	// 200ms. After 15 questions the message is given up.
 	CheckAfter time.Duration
 
 	// LockExpiry is how long an orderly consumer holds a queue without asking

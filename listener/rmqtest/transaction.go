@@ -77,14 +77,17 @@ func (b *Broker) askProducer(offset int64) {
 	if h == nil {
 		return
 	}
-	if h.asked++; h.asked > maxChecks {
+	clients := b.producers[h.producer]
+	if len(clients) > 0 {
+		h.asked++
+	}
+	if h.asked > maxChecks {
 		delete(b.halves, offset)
 		return
 	}
 	b.agenda.after(b.o.CheckAfter, func() { b.askProducer(offset) })
-	clients := b.producers[h.producer]
 	if len(clients) == 0 {
-		return
+		return // not counted: clients say who they are a second after their start
 	}
 	ids := slices.Sorted(maps.Keys(clients))
 	producer, question := clients[ids[h.asked%len(ids)]], h.question(b.log)
