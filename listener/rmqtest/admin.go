@@ -9,7 +9,7 @@ import (
 
 func (b *Broker) onCreateTopic(r *request) *remoting.Command {
 	name, read, write := r.text("topic"), r.number("readQueueNums"), r.number("writeQueueNums")
-	if err := checkTopic(name); err != nil || r.err != nil {
+	if err := checkUse(name); err != nil || r.err != nil {
 		return refuse(invalidParameter, "%v", firstOf(r.err, err))
 	}
 	if min(read, write) < 0 || max(read, write) > maxQueues {
@@ -22,7 +22,7 @@ func (b *Broker) onCreateTopic(r *request) *remoting.Command {
 }
 
 func (b *Broker) onDeleteTopic(r *request) *remoting.Command {
-	if err := checkTopic(r.text("topic")); err != nil {
+	if err := checkUse(r.text("topic")); err != nil {
 		return refuse(invalidParameter, "%v", err)
 	}
 	b.mu.Lock()

@@ -29,7 +29,7 @@ type Broker struct {
 	groups    map[string]*group
 	producers map[string]map[string]*conn // by group and client id
 	locks     map[lockedQueue]lock
-	halves    map[int64]*half // by offset in the log
+	halves    map[int64]*half // by the offsets of their copies
 	delivered history
 }
 

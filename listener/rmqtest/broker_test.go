@@ -20,7 +20,7 @@ func TestHundredStartsAndStopsLeaveNothingBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.DelayReplies(rmqtest.MaxOffset, 1, time.Hour)
-		delayed := primitive.NewMessage("orders", nil).WithDelayTimeLevel(18)
+		delayed := message("orders", "A-1", "").WithDelayTimeLevel(18)
 		if err := b.Produce("orders", delayed); err != nil {
 			t.Fatal(err)
 		}
@@ -108,12 +108,13 @@ func TestStartFailsTheTestThatGivesBadOptions(t *testing.T) {
 func TestProduceRefusesWhatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	b := oneQueue(t)
-	away := primitive.NewMessage("orders", nil)
+	away := message("orders", "A-1", "")
 	away.Queue = &primitive.MessageQueue{QueueId: 1}
 	for want, err := range map[string]error{
 		"topic":     b.Produce("a b"),
+		"a body":    b.Produce("orders", primitive.NewMessage("orders", nil)),
 		"queue 1":   b.Produce("orders", away),
-		"message 1": b.Produce("orders", primitive.NewMessage("", nil), primitive.NewMessage("", make([]byte, 5<<20))),
+		"message 1": b.Produce("orders", message("", "A-1", ""), primitive.NewMessage("", make([]byte, 5<<20))),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %q", err, want)

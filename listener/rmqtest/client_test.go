@@ -37,14 +37,14 @@ type callback = func(context.Context, ...*primitive.MessageExt) (consumer.Consum
 // consume starts a push consumer of group on topic, and stops it when the test
 // ends. It returns its instance name too.
 func consume(
-	t *testing.T, b *rmqtest.Broker, group, topic string, cb callback, o ...consumer.Option,
+	t testing.TB, b *rmqtest.Broker, group, topic string, cb callback, o ...consumer.Option,
 ) (rocketmq.PushConsumer, string) {
 	t.Helper()
 	return consumeTags(t, b, group, topic, "*", cb, o...)
 }
 
 func consumeTags(
-	t *testing.T, b *rmqtest.Broker, group, topic, tags string, cb callback, o ...consumer.Option,
+	t testing.TB, b *rmqtest.Broker, group, topic, tags string, cb callback, o ...consumer.Option,
 ) (rocketmq.PushConsumer, string) {
 	t.Helper()
 	name := instance()
@@ -84,7 +84,7 @@ func skipRacyClient(t *testing.T, where string) {
 	}
 }
 
-func produceWith(t *testing.T, b *rmqtest.Broker, o ...producer.Option) rocketmq.Producer {
+func produceWith(t testing.TB, b *rmqtest.Broker, o ...producer.Option) rocketmq.Producer {
 	t.Helper()
 	p, err := producer.NewDefaultProducer(append([]producer.Option{
 		producer.WithNameServer(primitive.NamesrvAddr{b.NameServer()}),
@@ -163,13 +163,17 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
+// message has a body of its own when it is given none, which brokers refuse.
 func message(topic, key, body string) *primitive.Message {
+	if body == "" {
+		body = "body of " + key
+	}
 	return primitive.NewMessage(topic, []byte(body)).WithKeys([]string{key})
 }
 
-func send(t *testing.T, p rocketmq.Producer, msgs ...*primitive.Message) *primitive.SendResult {
+func send(t testing.TB, p rocketmq.Producer, msgs ...*primitive.Message) *primitive.SendResult {
 	t.Helper()
-	result, err := p.SendSync(t.Context(), msgs...)
+	result, err := p.SendSync(context.Background(), msgs...)
 	if err != nil {
 		t.Fatal(err)
 	}

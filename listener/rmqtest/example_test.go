@@ -60,7 +60,8 @@ func Example() {
 func ExampleStart() {
 	testBilling := func(t *testing.T) {
 		b := rmqtest.Start(t, rmqtest.Options{Queues: 8})
-		if err := b.Produce("orders", primitive.NewMessage("orders", nil).WithKeys([]string{"A-1"})); err != nil {
+		order := primitive.NewMessage("orders", []byte("two apples")).WithKeys([]string{"A-1"})
+		if err := b.Produce("orders", order); err != nil {
 			t.Fatal(err)
 		}
 		c, err := consumer.NewPushConsumer(consumer.WithNameServer(primitive.NamesrvAddr{b.NameServer()}))

@@ -1,6 +1,7 @@
 package rmqtest
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"time"
@@ -15,7 +16,7 @@ import (
 // are not changed and may be produced again, which gives them a new UNIQ_KEY
 // unless they have one.
 func (b *Broker) Produce(topic string, messages ...*primitive.Message) error {
-	if err := checkTopic(topic); err != nil {
+	if err := checkUse(topic); err != nil {
 		return fmt.Errorf("rmqtest: produce: %w", err)
 	}
 	b.mu.Lock()
@@ -29,15 +30,26 @@ func (b *Broker) Produce(topic string, messages ...*primitive.Message) error {
 		if m.properties.get(propUniqueKey) == "" {
 			m.properties = m.properties.with(propUniqueKey, primitive.CreateUniqID())
 		}
-		var err error
-		if m.queue, err = t.choose(p); err == nil {
-			_, err = b.put(m)
-		}
-		if err != nil {
+		if err := b.produce(t, m, p); err != nil {
 			return fmt.Errorf("rmqtest: produce message %d to %s: %w", i, topic, err)
 		}
 	}
 	return nil
+}
+
+var errNoBody = errors.New("a message without a body, which no broker takes")
+
+func (b *Broker) produce(t *topic, m *message, p *primitive.Message) error {
+	if len(m.body) == 0 {
+		return errNoBody
+	}
+	queue, err := t.choose(p)
+	if err != nil {
+		return err
+	}
+	m.queue = queue
+	_, err = b.put(m)
+	return err
 }
 
 // choose returns the queue for a message that is produced here.

@@ -125,14 +125,16 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		"stats of no topic":     {rmqtest.GetTopicStats, fields("topic", "none"), 17},
 		"offset of no topic":    {rmqtest.UpdateOffset, about("topic", "none", "commitOffset", "1"), 17},
 		"send to a bad topic":   {rmqtest.SendMessage, about("topic", "a b", "bornTimestamp", "1"), 29},
-		"send to RocketMQ's":    {rmqtest.SendMessage, about("topic", "TBW102", "bornTimestamp", "1"), 29},
+		"send to RocketMQ's":    {rmqtest.SendMessage, about("topic", "TBW102", "bornTimestamp", "1"), 16},
 		"send to no queue":      {rmqtest.SendMessage, about("queueId", "1", "bornTimestamp", "1"), 29},
+		"send of no body":       {rmqtest.SendMessage, about("bornTimestamp", "1"), 1},
 		"empty batch":           {rmqtest.SendBatch, fields("b", "orders", "e", "0", "g", "1"), 13},
 		"batch to a retry":      {rmqtest.SendBatch, fields("b", "%RETRY%billing", "e", "0", "g", "1"), 13},
 		"send back of nothing":  {rmqtest.SendBack, fields("group", "billing", "offset", "1"), 1},
 		"end of no half":        {rmqtest.EndTransaction, ending, 1},
 		"members of no group":   {rmqtest.ConsumerIDs, fields("consumerGroup", "none"), 1},
 		"heartbeat of nothing":  {rmqtest.Heartbeat, nil, 1},
+		"delete RocketMQ's":     {rmqtest.DeleteTopic, fields("topic", "TBW102"), 29},
 		"create without a name": {rmqtest.CreateTopic, fields("readQueueNums", "1", "writeQueueNums", "1"), 29},
 	} {
 		if got := ask(t, b, c.request, c.fields, nil); got.Code != c.want || got.Remark == "" {

@@ -43,6 +43,7 @@ const (
 	systemError          = 1
 	notSupported         = 3
 	messageIllegal       = 13
+	noPermission         = 16
 	topicNotExist        = 17
 	pullNotFound         = 19
 	pullRetryImmediately = 20

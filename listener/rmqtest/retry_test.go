@@ -30,6 +30,7 @@ func TestMessageSentBackComesAgainWithItsIdentityAndDiesAtTheLimit(t *testing.T)
 		if m.OffsetMsgId == got[k-1].OffsetMsgId || m.Queue.Topic != "%RETRY%billing" ||
 			m.GetProperty(primitive.PropertyOriginMessageId) != first.OffsetMsgId ||
 			m.GetProperty(primitive.PropertyRealTopic) != "%RETRY%billing" ||
+			m.GetProperty(primitive.PropertyWaitStoreMsgOk) != "false" ||
 			m.GetProperty(primitive.PropertyDelayTimeLevel) != []string{"", "3", "4"}[k] {
 			t.Errorf("delivery %d: got %v, first was %v", k, m, first)
 		}

@@ -40,6 +40,9 @@ func (b *Broker) onSend(r *request) *remoting.Command {
 	if err := firstOf(r.err, checkTopic(m.topic)); err != nil {
 		return refuse(invalidParameter, "%v", err)
 	}
+	if ownTopic(m.topic) {
+		return refuse(noPermission, "Sending message to topic[%s] is forbidden.", m.topic)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.ensureForSend(m.topic)
@@ -56,6 +59,9 @@ func (b *Broker) onSend(r *request) *remoting.Command {
 }
 
 func (b *Broker) sendSingle(m *message, maxReconsumed int64) *remoting.Command {
+	if len(m.body) == 0 {
+		return refuse(systemError, "%v", errNoBody)
+	}
 	m.properties = m.properties.and(serverProperties)
 	if m.properties.get(propUniqueKey) == "" {
 		m.properties = m.properties.with(propUniqueKey, primitive.CreateUniqID())

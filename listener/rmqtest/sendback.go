@@ -33,7 +33,8 @@ func (b *Broker) onSendBack(r *request) *remoting.Command {
 			level = 3 + int64(m.reconsumed)
 		}
 	}
-	m.properties = m.properties.with(propDelay, decimal(level))
+	m.properties = m.properties.with(propDelay, decimal(level)).with(propWait, "false")
+	m.prepared = 0
 	m.reconsumed++
 	if _, err := b.put(m); err != nil {
 		return refuse(systemError, "%v", err)

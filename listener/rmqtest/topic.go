@@ -34,23 +34,34 @@ const (
 
 var topicName = regexp.MustCompile(`^[%|a-zA-Z0-9_-]+$`)
 
-// checkTopic tells why clients may not use a name.
+// checkTopic tells why a name cannot be that of a topic.
 func checkTopic(name string) error {
-	own := strings.HasPrefix(name, retryPrefix) || strings.HasPrefix(name, deadPrefix)
+	ofGroup := strings.HasPrefix(name, retryPrefix) || strings.HasPrefix(name, deadPrefix)
 	switch {
 	case !topicName.MatchString(name):
 		return fmt.Errorf("topic %q, want letters, digits, %%, |, - and _", name)
-	case own && len(name) > maxTopic || !own && len(name) > maxUserTopicLen:
+	case ofGroup && len(name) > maxTopic || !ofGroup && len(name) > maxUserTopicLen:
 		return fmt.Errorf("topic %q is too long", name)
-	case slices.Contains([]string{defaultTopic, scheduleTopic, halfTopic}, name) || strings.HasPrefix(name, systemPrefix):
-		return fmt.Errorf("topic %q is RocketMQ's own", name)
 	}
 	return nil
 }
 
+// ownTopic reports whether a topic is RocketMQ's own, which clients may not use.
+func ownTopic(name string) bool {
+	return name == defaultTopic || name == scheduleTopic || name == halfTopic || strings.HasPrefix(name, systemPrefix)
+}
+
+// checkUse tells why clients may not create, delete or fill a topic.
+func checkUse(name string) error {
+	if ownTopic(name) {
+		return fmt.Errorf("topic %q is RocketMQ's own", name)
+	}
+	return checkTopic(name)
+}
+
 // CreateTopic creates a topic, or changes the number of its queues, 1 to 1024.
 func (b *Broker) CreateTopic(name string, queues int) error {
-	if err := checkTopic(name); err != nil {
+	if err := checkUse(name); err != nil {
 		return fmt.Errorf("rmqtest: create: %w", err)
 	}
 	if queues < 1 || queues > maxQueues {

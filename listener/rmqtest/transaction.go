@@ -9,9 +9,8 @@ import (
 
 // half is a message whose transaction has not ended.
 type half struct {
-	entry    *entry
-	producer string // its group
-	asked    int
+	copies   []*entry // as sent, and one more for each question
+	producer string   // its group
 }
 
 // maxChecks is how often a producer is asked.
@@ -28,10 +27,28 @@ func (b *Broker) putHalf(m *message) (*entry, error) {
 		return nil, err
 	}
 	b.log.ensure(halfTopic, 1)
-	e := b.log.append(m)
-	b.halves[e.logOffset] = &half{entry: e, producer: m.properties.get(propProducer)}
-	b.agenda.after(b.o.CheckAfter, func() { b.askProducer(e.logOffset) })
+	h := &half{producer: m.properties.get(propProducer)}
+	e := b.appendHalf(h, m)
+	b.agenda.after(b.o.CheckAfter, func() { b.askProducer(h) })
 	return e, nil
+}
+
+func (b *Broker) appendHalf(h *half, m *message) *entry {
+	e := b.log.append(m)
+	h.copies = append(h.copies, e)
+	b.halves[e.logOffset] = h
+	return e
+}
+
+func (h *half) copy(logOffset int64) *entry {
+	i := slices.IndexFunc(h.copies, func(e *entry) bool { return e.logOffset == logOffset })
+	return h.copies[i]
+}
+
+func (b *Broker) forgetHalf(h *half) {
+	for _, e := range h.copies {
+		delete(b.halves, e.logOffset)
+	}
 }
 
 // onEndTransaction commits or rolls back, unless the producer does not know yet.
@@ -50,14 +67,14 @@ func (b *Broker) onEndTransaction(r *request) *remoting.Command {
 		return refuse(systemError, "Find prepared transaction message failed")
 	case h.producer != r.text("producerGroup"):
 		return refuse(systemError, "The producer group wrong")
-	case h.entry.queueOffset != place:
+	case h.copy(offset).queueOffset != place:
 		return refuse(systemError, "The transaction state table offset wrong")
 	}
-	delete(b.halves, offset)
+	b.forgetHalf(h)
 	if verdict != commitType {
 		return succeed(nil, nil)
 	}
-	m := h.entry.message()
+	m := h.copy(offset).message()
 	m.moveBack()
 	m.sysFlag |= commitType
 	m.prepared = offset
@@ -67,41 +84,39 @@ func (b *Broker) onEndTransaction(r *request) *remoting.Command {
 	return succeed(nil, nil)
 }
 
-// askProducer asks a producer of the group how the transaction of the message at
-// offset ended, if that is still open, and again later. The answer is another
-// end of transaction.
-func (b *Broker) askProducer(offset int64) {
+// askProducer asks a producer of the group how the transaction ended, if that is
+// still open, and again later. The answer is another end of transaction.
+func (b *Broker) askProducer(h *half) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	h := b.halves[offset]
-	if h == nil {
+	if b.halves[h.copies[0].logOffset] != h {
+		return // it has ended
+	}
+	asked, clients := len(h.copies), b.producers[h.producer]
+	if asked > maxChecks {
+		b.forgetHalf(h)
 		return
 	}
-	clients := b.producers[h.producer]
-	if len(clients) > 0 {
-		h.asked++
-	}
-	if h.asked > maxChecks {
-		delete(b.halves, offset)
-		return
-	}
-	b.agenda.after(b.o.CheckAfter, func() { b.askProducer(offset) })
+	b.agenda.after(b.o.CheckAfter, func() { b.askProducer(h) })
 	if len(clients) == 0 {
 		return // not counted: clients say who they are a second after their start
 	}
+	m := h.copies[0].message()
+	m.properties = m.properties.with(propChecks, decimal(int64(asked)))
+	question := b.question(b.appendHalf(h, m))
 	ids := slices.Sorted(maps.Keys(clients))
-	producer, question := clients[ids[h.asked%len(ids)]], h.question(b.log)
+	producer := clients[ids[asked%len(ids)]]
 	b.work.Go(func() { producer.send(question) })
 }
 
-func (h *half) question(l *messageLog) *remoting.Command {
-	m := h.entry.message()
+func (b *Broker) question(e *entry) *remoting.Command {
+	m := e.message()
 	m.moveBack()
 	return &remoting.Command{
 		Code: checkTransaction, Language: "GO", Version: version, Flag: remoting.IsOneWay, Body: m.encode(),
 		ExtFields: map[string]string{
-			"commitLogOffset": decimal(h.entry.logOffset), "tranStateTableOffset": decimal(h.entry.queueOffset),
-			"msgId": h.entry.unique, "transactionId": h.entry.unique, "offsetMsgId": l.id(h.entry), "bname": brokerName,
+			"commitLogOffset": decimal(e.logOffset), "tranStateTableOffset": decimal(e.queueOffset),
+			"msgId": e.unique, "transactionId": e.unique, "offsetMsgId": b.log.id(e), "bname": brokerName,
 		},
 	}
 }

@@ -63,6 +63,9 @@ func TestTransactionsAreCommittedRolledBackAndCheckedBack(t *testing.T) {
 		if m.PreparedTransactionOffset == m.CommitLogOffset || m.GetProperty(primitive.PropertyRealTopic) != "orders" {
 			t.Errorf("got %v, want the place of its half", m)
 		}
+		if checks := m.GetProperty(primitive.PropertyTranscationCheckTimes); (checks != "") != (key == "unknown") {
+			t.Errorf("%s: got %q checks", key, checks)
+		}
 	}
 	if k.checks.Load() == 0 {
 		t.Error("the producer was never asked")
