@@ -10,8 +10,10 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/internal/remoting"
 )
 
-// writeTimeout is how long a client may leave a frame unread.
-const writeTimeout = 5 * time.Second
+const (
+	writeTimeout = 5 * time.Second // how long a client may leave a frame unread
+	acceptPause  = 10 * time.Millisecond
+)
 
 type conn struct {
 	net.Conn
@@ -23,8 +25,15 @@ type conn struct {
 func (b *Broker) accept() {
 	for {
 		raw, err := b.listener.Accept()
+		if b.closed() {
+			if err == nil {
+				_ = raw.Close() // nobody will serve it
+			}
+			return
+		}
 		if err != nil {
-			return // closed; a listener on the loopback interface has no other reason
+			time.Sleep(acceptPause) // out of file descriptors, say
+			continue
 		}
 		c := &conn{Conn: raw, ended: make(chan struct{})}
 		b.mu.Lock()
@@ -37,9 +46,9 @@ func (b *Broker) accept() {
 func (b *Broker) serve(c *conn) {
 	defer b.leave(c)
 	in := bufio.NewReader(c)
-	for {
+	for !b.closed() { // it may have come between Close's done and its cut
 		command, err := remoting.Read(in)
-		if err != nil || b.closed() {
+		if err != nil {
 			return
 		}
 		if command.Flag&remoting.IsResponse == 0 {

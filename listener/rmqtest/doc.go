@@ -33,7 +33,9 @@
 //     to be asked.
 //   - A waiting pull is answered by any new message of its queue, also by one that
 //     its tag filter drops; the real broker lets it wait.
-//   - Nothing is written to disk, and no credentials are checked.
+//   - A half message is committed once, however many answers come.
+//   - Nothing is written to disk, no credentials are checked, and frames with
+//     binary headers are not understood; clients write them only when told to.
 //
 // Unknown requests are answered with code 3, as by the real broker: SQL filters,
 // pop consumption, message queries, offset resets and request-reply are not there.

@@ -1,6 +1,13 @@
 package rmqtest
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
+
+// RemoveSilent does at once what the broker does now and then, with a limit of
+// the test's.
+func (b *Broker) RemoveSilent(limit time.Duration) { b.removeSilent(limit) }
 
 // Wire is a message with the fields that the tests of its encoding look at.
 type Wire struct {

@@ -47,6 +47,23 @@ func TestDelayedReplyComesLateAndTheNextOneDoesNot(t *testing.T) {
 	}
 }
 
+func TestMessagesOfADroppedReplyAreNotDelivered(t *testing.T) {
+	t.Parallel()
+	b := oneQueue(t)
+	produce(t, b, 1)
+	b.DropReplies(rmqtest.PullMessage, 1)
+	c := dial(t, b)
+	c.tell(rmqtest.PullMessage, pulling(0, 0), nil, 0)
+	c.ask(rmqtest.MaxOffset, about(), nil)
+	if d := b.Deliveries("A-0"); len(d) > 0 {
+		t.Errorf("got %v, want no delivery", d)
+	}
+	c.ask(rmqtest.PullMessage, pulling(0, 0), nil)
+	if d := b.DeliveriesTo("billing"); len(d) != 1 || d[0].Keys != "A-0" {
+		t.Errorf("got %v, want one delivery", d)
+	}
+}
+
 func TestRefusedRequestIsNotDone(t *testing.T) {
 	t.Parallel()
 	b := oneQueue(t)

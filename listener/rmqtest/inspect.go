@@ -46,7 +46,12 @@ func (h *history) add(d Delivery) {
 	h.next = (h.next + 1) % deliveriesKept
 }
 
-func (h *history) all() []Delivery { return slices.Concat(h.ring[h.next:], h.ring[:h.next]) }
+// each yields the deliveries in their order.
+func (h *history) each(yield func(Delivery)) {
+	for i := range h.ring {
+		yield(h.ring[(h.next+i)%len(h.ring)])
+	}
+}
 
 func (b *Broker) noteDelivered(p *pull, found []*entry) {
 	b.mu.Lock()
@@ -71,7 +76,9 @@ func (b *Broker) noteDelivered(p *pull, found []*entry) {
 // in their order and in all groups. A delivery is noted when it is sent, before
 // the consumer can see it; whether its callback ran is not known here.
 func (b *Broker) Deliveries(key string) []Delivery {
-	return b.deliveriesIf(func(d Delivery) bool { return slices.Contains(strings.Split(d.Keys, " "), key) })
+	return b.deliveriesIf(func(d Delivery) bool {
+		return d.Keys == key || slices.Contains(strings.Split(d.Keys, " "), key)
+	})
 }
 
 // DeliveriesTo returns the deliveries to a consumer group in their order.
@@ -79,16 +86,21 @@ func (b *Broker) DeliveriesTo(group string) []Delivery {
 	return b.deliveriesIf(func(d Delivery) bool { return d.Group == group })
 }
 
-func (b *Broker) deliveriesIf(wanted func(Delivery) bool) []Delivery {
+func (b *Broker) deliveriesIf(wanted func(Delivery) bool) (found []Delivery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.DeleteFunc(b.delivered.all(), func(d Delivery) bool { return !wanted(d) })
+	b.delivered.each(func(d Delivery) {
+		if wanted(d) {
+			found = append(found, d)
+		}
+	})
+	return found
 }
 
 // Lag returns how many messages of its topics, the retry topic among them, a
-// group has not committed. The client commits with the next pull of the queue or
-// after 5 seconds, so that 0 comes late; and 0 does not count messages that wait
-// for the delay of a retry.
+// group has not committed. The client commits with a later pull of the queue or
+// every 5 seconds, the first time after 10, so that 0 comes late. Messages that
+// wait for a delay do not count.
 func (b *Broker) Lag(group string) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -31,9 +31,13 @@ func (b *Broker) leaveGroups(c *conn) {
 // of clients that serve other groups still.
 func (b *Broker) forgetSilentMembers() {
 	b.agenda.after(memberCheck, func() {
-		b.removeMembers(func(_, _ string, m *member) bool { return time.Since(m.seen) > memberExpiry })
+		b.removeSilent(memberExpiry)
 		b.forgetSilentMembers()
 	})
+}
+
+func (b *Broker) removeSilent(limit time.Duration) {
+	b.removeMembers(func(_, _ string, m *member) bool { return time.Since(m.seen) > limit })
 }
 
 // removeMembers removes the members in question and tells the others.

@@ -21,7 +21,7 @@ func (b *Broker) Produce(topic string, messages ...*primitive.Message) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := b.ensureForSend(topic)
+	t := b.log.ensure(topic, b.o.Queues)
 	for i, p := range messages {
 		m := &message{
 			topic: topic, flag: p.Flag, body: p.Body, properties: properties(p.MarshallProperties()).and(serverProperties),

@@ -45,7 +45,7 @@ func (b *Broker) onSend(r *request) *remoting.Command {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := b.ensureForSend(m.topic)
+	t := b.log.ensure(m.topic, b.o.Queues)
 	if m.queue < 0 {
 		m.queue = int32(b.random.IntN(max(t.write, 1)))
 	}

@@ -101,6 +101,18 @@ func TestFirstMessageCreatesItsTopic(t *testing.T) {
 	}
 }
 
+func TestProducerMayCreateTheDLQ(t *testing.T) {
+	t.Parallel()
+	b := rmqtest.Start(t)
+	p := produceWith(t, b)
+	for range 8 { // over all queues that the producer supposes
+		send(t, p, message("%DLQ%billing", "A-1", "one"))
+	}
+	if n := len(b.DLQ("billing")); n != 8 {
+		t.Errorf("got %d dead letters, want 8", n)
+	}
+}
+
 func TestAdminCreatesAndDeletesTopics(t *testing.T) {
 	t.Parallel()
 	b := rmqtest.Start(t)

@@ -39,7 +39,8 @@ func checkTopic(name string) error {
 	ofGroup := strings.HasPrefix(name, retryPrefix) || strings.HasPrefix(name, deadPrefix)
 	switch {
 	case !topicName.MatchString(name):
-		return fmt.Errorf("topic %q, want letters, digits, %%, |, - and _", name)
+		//lint:ignore ST1005 the real broker's words
+		return fmt.Errorf("The specified topic contains illegal characters, allowing only %s: %q", topicName, name)
 	case ofGroup && len(name) > maxTopic || !ofGroup && len(name) > maxUserTopicLen:
 		return fmt.Errorf("topic %q is too long", name)
 	}
@@ -93,15 +94,6 @@ func (l *messageLog) ensure(name string, queues int) *topic {
 		return t
 	}
 	return l.setTopic(name, queues, queues)
-}
-
-// ensureForSend is ensure for a topic that a producer names. Retry and dead
-// letter topics have one queue.
-func (b *Broker) ensureForSend(name string) *topic {
-	if strings.HasPrefix(name, retryPrefix) || strings.HasPrefix(name, deadPrefix) {
-		return b.log.ensure(name, 1)
-	}
-	return b.log.ensure(name, b.o.Queues)
 }
 
 // remove deletes a topic with its messages.
