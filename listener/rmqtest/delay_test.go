@@ -48,13 +48,16 @@ func TestDelayedMessageKeepsItsUniqueKeyAndLevel(t *testing.T) {
 	t.Parallel()
 	b := rmqtest.Start(t)
 	p, in := produceWith(t, b), newInbox()
-	sent := send(t, p, message("orders", "A-1", "one").WithDelayTimeLevel(2))
+	sent := send(t, p, message("orders", "A-1", "one").WithDelayTimeLevel(6))
 	consume(t, b, "billing", "orders", in.accept)
 	m := in.take(t, 1)[0]
 	if m.MsgId != sent.MsgID || m.OffsetMsgId == sent.OffsetMsgID || m.Topic != "orders" {
 		t.Errorf("got %v, want the id of %v and a place of its own", m, sent)
 	}
-	if m.GetProperty(primitive.PropertyDelayTimeLevel) != "2" || m.GetProperty(primitive.PropertyRealTopic) != "orders" {
+	if m.Queue.QueueId != sent.MessageQueue.QueueId {
+		t.Errorf("got queue %d, want %d as the producer was told", m.Queue.QueueId, sent.MessageQueue.QueueId)
+	}
+	if m.GetProperty(primitive.PropertyDelayTimeLevel) != "6" || m.GetProperty(primitive.PropertyRealTopic) != "orders" {
 		t.Errorf("got %v, want level and topic among the properties", m)
 	}
 }

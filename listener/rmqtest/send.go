@@ -66,6 +66,7 @@ func (b *Broker) sendSingle(m *message, maxReconsumed int64) *remoting.Command {
 	if m.properties.get(propUniqueKey) == "" {
 		m.properties = m.properties.with(propUniqueKey, primitive.CreateUniqID())
 	}
+	asked := m.queue
 	if group, ok := strings.CutPrefix(m.topic, retryPrefix); ok {
 		b.sendToRetry(m, group, maxReconsumed)
 	}
@@ -73,7 +74,7 @@ func (b *Broker) sendSingle(m *message, maxReconsumed int64) *remoting.Command {
 	if err != nil {
 		return refuse(messageIllegal, "the message is illegal: %v", err)
 	}
-	return sent(e.queueOffset, m.queue, b.log.id(e), e.unique)
+	return sent(e.queueOffset, asked, b.log.id(e), e.unique)
 }
 
 // sendToRetry is for the client that sends a message to the retry topic by itself
