@@ -75,7 +75,6 @@ func (b *Broker) deliver(e *entry) {
 	defer b.mu.Unlock()
 	m := e.message()
 	m.moveBack()
-	m.prepared = 0
 	if t := b.log.topics[m.topic]; t != nil && int(m.queue) < len(t.queues) {
 		b.store(m)
 	}

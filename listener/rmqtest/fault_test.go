@@ -139,6 +139,12 @@ func TestDuplicatesHaveOneUniqueKeyAndTwoPlaces(t *testing.T) {
 	b.DuplicateDeliveries(100, 1)
 	in := newInbox()
 	produce(t, b, 10)
+	if err := b.Produce("%DLQ%billing", message("%DLQ%billing", "A-1", "")); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(b.DLQ("billing")); n != 1 {
+		t.Errorf("got %d dead letters, want 1", n)
+	}
 	consume(t, b, "billing", "orders", in.accept)
 	places := map[string][]*primitive.MessageExt{}
 	for _, m := range in.take(t, 20) {

@@ -13,10 +13,15 @@ import (
 // join sends the heartbeat of a member of the group billing.
 func (c *rawConn) join(client string) {
 	c.t.Helper()
+	c.joinAs(client, "CLUSTERING")
+}
+
+func (c *rawConn) joinAs(client, model string) {
+	c.t.Helper()
 	body, err := json.Marshal(map[string]any{
 		"clientID": client,
 		"consumerDataSet": []any{map[string]any{
-			"groupName": "billing", "messageModel": "CLUSTERING",
+			"groupName": "billing", "messageModel": model,
 			"subscriptionDataSet": []any{map[string]string{"topic": "orders", "subString": "*"}},
 		}},
 	})
@@ -59,6 +64,18 @@ func TestMembersHearOfOthersThatComeAndGo(t *testing.T) {
 	heard("a member without a connection")
 	if got := members(t, b); got != `{"consumerIdList":["stays"]}` {
 		t.Errorf("got the members %s", got)
+	}
+}
+
+func TestBroadcastingMembersHearNothingOfEachOther(t *testing.T) {
+	t.Parallel()
+	b := oneQueue(t)
+	stays := dial(t, b)
+	stays.joinAs("stays", "BROADCASTING")
+	dial(t, b).joinAs("comes", "BROADCASTING")
+	n := stays.tell(rmqtest.MaxOffset, about(), nil, 0)
+	if c := stays.read(); c.Opaque != n {
+		t.Errorf("got %+v, want the answer to the request", c)
 	}
 }
 

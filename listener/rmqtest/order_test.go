@@ -51,6 +51,28 @@ func TestOrderlyMessageThatFailsTooOftenIsADeadLetter(t *testing.T) {
 	}
 }
 
+func TestOrderedMessagesThatAreSentToTheRetryTopicAreDeadLetters(t *testing.T) {
+	t.Parallel()
+	b := oneQueue(t)
+	retry := about("topic", "%RETRY%billing", "bornTimestamp", "1", "reconsumeTimes", "1", "maxReconsumeTimes", "16")
+	sendToRetry := func() {
+		t.Helper()
+		if got := ask(t, b, rmqtest.SendMessage, retry, []byte("x")); got.Code != 0 {
+			t.Fatalf("got %+v", got)
+		}
+	}
+	sendToRetry()
+	lock := `{"consumerGroup":"billing","clientId":"one","mqSet":[{"topic":"orders","brokerName":"rmqtest","queueId":0}]}`
+	ask(t, b, rmqtest.LockQueues, nil, []byte(lock))
+	sendToRetry()
+	retry["maxReconsumeTimes"] = "0"
+	ask(t, b, rmqtest.UnlockQueues, nil, []byte(lock))
+	sendToRetry()
+	if dead, again := len(b.DLQ("billing")), len(b.Messages("%RETRY%billing")); dead != 2 || again != 1 {
+		t.Errorf("got %d dead letters and %d retries, want 2 and 1", dead, again)
+	}
+}
+
 func TestOneMemberAtATimeHoldsTheLockOfAQueue(t *testing.T) {
 	t.Parallel()
 	b := rmqtest.Start(t, rmqtest.Options{LockExpiry: 200 * time.Millisecond})
