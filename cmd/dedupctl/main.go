@@ -5,13 +5,14 @@
 //	dedupctl consume -config FILE -exec COMMAND
 //	dedupctl produce -config FILE -topic TOPIC -key KEY
 //	dedupctl config validate FILE
+//	dedupctl demo
 //
-// "dedupctl consume -h" and "dedupctl produce -h" list the flags.
+// "dedupctl consume -h", "dedupctl produce -h" and "dedupctl demo -h" list the flags.
 //
 // # Exit codes
 //
 //	0  done; after SIGTERM or SIGINT: drained
-//	1  failed: a server, a file, a topic
+//	1  failed: a server, a file, a topic; demo: an order was lost or charged twice with dedup
 //	2  wrong usage or configuration; nothing was connected
 //	3  stopped, but commands were still running at the end of drain_timeout
 //

@@ -43,6 +43,8 @@ func verbs() []verb {
 		{"produce", "-config FILE -topic TOPIC -key KEY [-tag TAG] [-body TEXT | -file FILE]\n" +
 			"                   [-count N] [-resend PERCENT]", (*tool).produce},
 		{"config validate", "FILE", (*tool).validate},
+		{"demo", "[-store memory | -store redis://HOST:PORT] [-namesrv HOST:PORT] [-messages N]\n" +
+			"                [-resend PERCENT] [-consumers N] [-seed N] [-json]", (*tool).demo},
 		{"version", "", (*tool).version},
 		{"help", "", (*tool).help},
 	}

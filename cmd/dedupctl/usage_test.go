@@ -57,6 +57,8 @@ func TestWrongUsage(t *testing.T) {
 		{"produce -config " + f + " -topic orders -key A -body a -file b -resend 101 -count -1",
 			[]string{"-body and -file", "-resend", "-count"}},
 		{"produce -config " + f, []string{"-topic is missing, -key is missing"}},
+		{"demo -messages 0 -consumers 1 -resend 101", []string{"-messages", "-consumers", "-resend"}},
+		{"demo redis", []string{`"redis" is not a flag`}},
 	} {
 		stdout, stderr := once(t, 2, strings.Fields(row.args)...)
 		for _, want := range row.want {
@@ -74,7 +76,8 @@ func TestHelpGoesToStandardOutput(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"help": "dedupctl produce", "-h": "dedupctl produce", "--help": "Exit codes:",
-		"consume -h": "DEDUP_TOPIC", "produce -h": "-resend PERCENT", "version": "dedupctl ",
+		"consume -h": "DEDUP_TOPIC", "produce -h": "-resend PERCENT",
+		"demo -h": "-store STORE", "version": "dedupctl ",
 	} {
 		stdout, stderr := once(t, 0, strings.Fields(args)...)
 		if !strings.Contains(stdout, want) || stderr != "" {

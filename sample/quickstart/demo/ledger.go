@@ -1,0 +1,111 @@
+package demo
+
+import (
+	"sync"
+	"time"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+)
+
+// ledger is the business: it writes down which order was charged how often, and
+// knows nothing of the store.
+type ledger struct {
+	orders int
+
+	mu       sync.Mutex // guards what follows
+	sent     int
+	sending  bool
+	charged  map[string]int  // charges by order
+	finished map[string]bool // message ids that were acknowledged
+	outcomes map[dedup.Outcome]int
+	last     time.Time // when something happened
+}
+
+func newLedger(orders int) *ledger {
+	return &ledger{
+		orders: orders, sending: true, last: time.Now(),
+		charged: map[string]int{}, finished: map[string]bool{}, outcomes: map[dedup.Outcome]int{},
+	}
+}
+
+func (l *ledger) charge(order string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.charged[order]++
+	l.last = time.Now()
+}
+
+func (l *ledger) finish(messageID string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.finished[messageID] = true
+	l.last = time.Now()
+}
+
+func (l *ledger) observe(o dedup.Outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.outcomes[o]++
+	l.last = time.Now()
+}
+
+func (l *ledger) send() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sent++
+}
+
+func (l *ledger) endSending() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sending = false
+}
+
+// quiet is for how long nothing happens when all is over: late copies of
+// finished messages come with a rebalance, within some milliseconds.
+const quiet = 300 * time.Millisecond
+
+// over reports whether every message was acknowledged.
+func (l *ledger) over() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.sending && len(l.finished) == l.sent && time.Since(l.last) > quiet
+}
+
+// share reports whether a share of the orders, in percent, was charged.
+func (l *ledger) share(percent int) func() bool {
+	return func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return 100*len(l.charged) >= percent*l.orders
+	}
+}
+
+// left is how many of the messages sent are not acknowledged yet.
+func (l *ledger) left() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sent - len(l.finished)
+}
+
+// silence is for how long nothing has happened.
+func (l *ledger) silence() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Since(l.last)
+}
+
+func (l *ledger) result() Result {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := Result{
+		Sent: l.sent, Distinct: l.orders, Lost: l.orders - len(l.charged),
+		Skipped: l.outcomes[dedup.Skipped], Deferred: l.outcomes[dedup.Deferred],
+		unfinished: l.sent - len(l.finished),
+	}
+	for _, times := range l.charged {
+		r.Ran += times
+		r.Extra += times - 1
+	}
+	return r
+}
