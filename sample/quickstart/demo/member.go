@@ -41,8 +41,9 @@ func (m *member) callback() (listener.Callback, error) {
 	if m.records == nil {
 		return m.charge, nil
 	}
+	records := mortal{m.records, &m.gone} // as it is to die; an application has just m.records
 	var err error
-	m.dedup, err = listener.NewDedupConcurrentListener(m.name, mortal{m.records, &m.gone}, listener.Options{
+	m.dedup, err = listener.NewDedupConcurrentListener(m.name, records, listener.Options{
 		Topics: []listener.Topic{{
 			Name:   m.name,
 			Key:    listener.KeyFromJSON("order.no"), // what makes two messages the same order
@@ -59,13 +60,17 @@ func (m *member) callback() (listener.Callback, error) {
 
 // charge is the business. The orders that it runs when its process dies are not
 // charged.
-func (m *member) charge(_ context.Context, msgs ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
+func (m *member) charge(ctx context.Context, msgs ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
 	for _, msg := range msgs {
 		var body body
 		if err := json.Unmarshal(msg.Body, &body); err != nil {
 			return consumer.ConsumeRetryLater, err
 		}
-		time.Sleep(work)
+		select {
+		case <-time.After(work):
+		case <-ctx.Done(): // the claim was lost: somebody else may charge it by now
+			return consumer.ConsumeRetryLater, nil
+		}
 		if m.gone.Load() {
 			return consumer.ConsumeRetryLater, nil
 		}
@@ -109,8 +114,8 @@ func (m *member) watched(cb listener.Callback) listener.Callback {
 			<-m.buried
 			return consumer.ConsumeRetryLater, nil
 		}
-		for _, msg := range msgs {
-			if result == consumer.ConsumeSuccess && err == nil {
+		if result == consumer.ConsumeSuccess && err == nil {
+			for _, msg := range msgs {
 				m.ledger.finish(msg.MsgId)
 			}
 		}

@@ -47,11 +47,13 @@ func (s *scene) play(ctx context.Context) (Result, error) {
 		}
 	})
 	err := s.act(acting)
+	took := time.Since(s.began)
 	cancel(nil)
 	producer.Wait()
-	r := s.ledger.result()
-	r.Seconds = float64(time.Since(s.began).Milliseconds()) / 1000
-	return r, errors.Join(err, s.end(ctx))
+	err = errors.Join(err, s.end(ctx))
+	r := s.ledger.result() // not before the consumers have stopped: they might charge an order more
+	r.Seconds = float64(took.Milliseconds()) / 1000
+	return r, err
 }
 
 // act is the story, until every message is done or nothing happens any more.
