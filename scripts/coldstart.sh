@@ -7,7 +7,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 caches=$(mktemp -d)
 trap 'rm -rf "$caches"' EXIT
-export GOMODCACHE=$caches/mod GOCACHE=$caches/build GOFLAGS="$(go env GOFLAGS) -modcacherw"
+goflags=$(go env GOFLAGS)
+export GOMODCACHE=$caches/mod GOCACHE=$caches/build GOFLAGS="$goflags -modcacherw" # so that rm can remove it
 
 seconds() {
   local began=$EPOCHREALTIME

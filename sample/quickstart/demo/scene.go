@@ -109,8 +109,9 @@ func (s *scene) allIsDone(context.Context) error {
 	return nil
 }
 
-// end stops who is left.
+// end stops who is left, also when ctx is over.
 func (s *scene) end(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
 	var errs []error
 	for _, m := range s.alive {
 		errs = append(errs, m.leave(ctx))

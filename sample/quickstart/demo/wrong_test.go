@@ -74,14 +74,17 @@ func TestARunEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	withDedup := false
 	progress := writerFunc(func(line []byte) {
-		if bytes.Contains(line, []byte("joins")) {
+		withDedup = withDedup || bytes.HasPrefix(line, []byte("with dedup"))
+		if withDedup && bytes.Contains(line, []byte("joins")) {
 			cancel()
 		}
 	})
-	s := demo.Settings{Messages: 40, Resend: 50, Consumers: 2}
-	if err := demo.Run(ctx, s, records, io.Discard, progress); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
+	s := demo.Settings{Messages: 1000, Resend: 50, Consumers: 2}
+	err = demo.Run(ctx, s, records, io.Discard, progress)
+	if !errors.Is(err, context.Canceled) || errors.Is(err, listener.ErrDraining) {
+		t.Errorf("got %v, want context.Canceled and consumers that were stopped in order", err)
 	}
 }
 
