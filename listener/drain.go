@@ -13,8 +13,17 @@ import (
 const offsetPause = 100 * time.Millisecond
 
 // Stopper is the part of a push consumer that Shutdown needs;
-// rocketmq.PushConsumer is one.
+// rocketmq.PushConsumer is one. If it has a method Suspend too, as that has, no
+// more messages are pulled from the beginning of the drain on.
 type Stopper interface{ Shutdown() error }
+
+// suspend keeps c from pulling. A client that stores what it has pulled while
+// Shutdown closes its queues panics, and takes the process with it.
+func suspend(c Stopper) {
+	if s, ok := c.(interface{ Suspend() }); ok {
+		s.Suspend()
+	}
+}
 
 // Shutdown drains the listener and then stops c: no further callback starts,
 // those that run end and are recorded, and only then does the consumer leave
@@ -35,6 +44,7 @@ func (l *DedupConcurrentListener) Shutdown(ctx context.Context, c Stopper) error
 	if !l.gate.close() {
 		return errors.New("listener: shutdown was called before")
 	}
+	suspend(c)
 	l.guard.StopWaiting()
 	var left error
 	select {

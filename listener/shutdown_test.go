@@ -43,6 +43,40 @@ func TestShutdownWaitsForRunningCallbacksAndHoldsNewOnes(t *testing.T) {
 	})
 }
 
+// pausing is a consumer that can stop pulling, as the client can.
+type pausing struct {
+	stopper
+	suspended, stopped time.Time
+}
+
+func (p *pausing) Suspend() { p.suspended = time.Now() }
+
+func (p *pausing) Shutdown() error {
+	p.stopped = time.Now()
+	return p.stopper.Shutdown()
+}
+
+// The client panics, once in a few hundred times under load, when it has pulled
+// something while its Shutdown closes the queues.
+func TestShutdownEndsPullingBeforeItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, c, began := newRig(t, listener.Options{}), &pausing{}, time.Now()
+		cb := r.Each(func(context.Context, *primitive.MessageExt) error {
+			time.Sleep(10 * time.Second)
+			return nil
+		})
+		go consume(t, cb, orders("1")...)
+		synctest.Wait()
+		if err := r.Shutdown(t.Context(), c); err != nil {
+			t.Error(err)
+		}
+		if !c.suspended.Equal(began) || c.stopped.Sub(began) < 10*time.Second {
+			t.Errorf("suspended after %v and stopped after %v, want at once and after the callback, 10 s",
+				c.suspended.Sub(began), c.stopped.Sub(began))
+		}
+	})
+}
+
 func TestShutdownOutOfTimeCancelsWhatStillRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, listener.Options{})
