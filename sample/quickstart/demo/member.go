@@ -134,7 +134,7 @@ func (m *member) Observe(_ context.Context, e dedup.Event) {
 // callbacks end first.
 func (m *member) leave(ctx context.Context) error {
 	if m.dedup == nil {
-		return m.client.Shutdown()
+		return m.stop()
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -145,5 +145,14 @@ func (m *member) leave(ctx context.Context) error {
 func (m *member) die() error {
 	m.gone.Store(true)
 	m.broker.cut(m.instance)
-	return m.client.Shutdown() // so that the client connects no more
+	return m.stop() // so that the client connects no more
+}
+
+// stop shuts the client down when it does not pull any more: it panics, rarely,
+// when it has pulled something while it shuts down. With dedup Shutdown of the
+// listener sees to that.
+func (m *member) stop() error {
+	m.client.Suspend()
+	time.Sleep(100 * time.Millisecond) // nothing tells when a pull is over
+	return m.client.Shutdown()
 }
