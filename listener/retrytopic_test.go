@@ -46,6 +46,15 @@ func newCluster(t *testing.T, brokers ...string) *cluster {
 }
 
 func (c *cluster) listen(t *testing.T, broker string) string {
+	return serve(t, func(conn net.Conn) {
+		if request, err := remoting.Read(conn); err == nil {
+			_ = remoting.Write(conn, c.answer(broker, request)) // a caller that left is none of ours
+		}
+	})
+}
+
+// serve is the address of a server that hangs up after handle.
+func serve(t *testing.T, handle func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -58,9 +67,7 @@ func (c *cluster) listen(t *testing.T, broker string) string {
 			if err != nil {
 				return
 			}
-			if request, err := remoting.Read(conn); err == nil {
-				_ = remoting.Write(conn, c.answer(broker, request)) // a caller that left is none of ours
-			}
+			handle(conn)
 			conn.Close()
 		}
 	})
@@ -238,29 +245,6 @@ func TestCreationEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// hangsUp is the address of a server that ends every connection, before which
-// it calls then.
-func hangsUp(t *testing.T, then func()) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			then()
-			conn.Close()
-		}
-	})
-	t.Cleanup(func() { l.Close(); serving.Wait() })
-	return l.Addr().String()
-}
-
 func (c *cluster) has(broker, topic string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -272,7 +256,7 @@ func TestTopicThatNoNameServerConfirmsIsAnError(t *testing.T) {
 	c := newCluster(t, "a")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	mute := hangsUp(t, func() {
+	mute := serve(t, func(net.Conn) {
 		if c.has("a", "%RETRY%g") {
 			cancel()
 		}
