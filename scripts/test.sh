@@ -51,7 +51,7 @@ if [ $# = 0 ]; then
   echo '== the wrong stores, each with the cases that caught it'
   go test -count=1 -v -run TestWrongStores ./store/storetest | grep -v '^=== ' || fail TestWrongStores
   echo '== the quickstart, ten seeds; -seeds 200 -timeout 30m for many'
-  go test -count=1 -v -run TestEverySeed -seeds 10 -parallel 8 ./sample/quickstart | grep -v '^=== ' || fail quickstart
+  go test -count=1 -v -run TestEverySeed -parallel 8 ./sample/quickstart -seeds 10 | grep -v '^=== ' || fail quickstart
   if [ -f sample/redis/main.go ]; then
     echo '== sample/redis'
     sample ./sample/redis || fail 'sample/redis: want extra=0 and lost=0 on the last line'
