@@ -111,7 +111,7 @@ func (v *victim) kill() {
 
 func TestBrokerAKilledConsumersMessagesRunElsewhere(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, 4)
+	s := newScene(t, realBroker, 4)
 	v := s.startVictim()
 	s.join(listener.Options{}, succeed)
 	var keys []string

@@ -14,7 +14,7 @@ import (
 // as one of them may be held. It is not parallel: it measures time.
 func TestALongOutageUnderHoldLosesNothingAndCostsFewRetries(t *testing.T) {
 	d := soakTime(t, "DEDUP_TEST_OUTAGE")
-	s := newScene(t, 4)
+	s := newScene(t, realBroker, 4)
 	server := testserver.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 	s.keepRecordsIn(server.Addr())
 	o := listener.Options{

@@ -23,7 +23,7 @@ var outages = map[string]func(*scene) (lose, mend func()){
 		return server.Kill, server.Restart
 	},
 	"black hole": func(s *scene) (lose, mend func()) {
-		proxy := testserver.NewProxy(s.t, s.Redis)
+		proxy := testserver.NewProxy(s.t, s.needRedis())
 		s.keepRecordsIn(proxy.Addr())
 		return func() { proxy.BlackHole(true) }, proxy.Heal
 	},
@@ -41,38 +41,41 @@ var outages = map[string]func(*scene) (lose, mend func()){
 }
 
 func TestBrokerAnOutageOfTheStoreLosesNothing(t *testing.T) {
-	t.Parallel()
-	for name, outage := range outages {
-		for _, policy := range []dedup.Outage{dedup.OutageHold, dedup.OutageRetry, dedup.OutageRun} {
-			t.Run(name+", "+policy.String(), func(t *testing.T) {
-				t.Parallel()
-				s := newScene(t, 4)
-				lose, mend := outage(s)
-				o := listener.Options{Policy: dedup.Policy{Outage: policy}, MaxReconsumeTimes: 2}
-				s.join(o, taking(50*time.Millisecond))
-				s.join(o, taking(50*time.Millisecond))
-				f := s.startFlow("order", 20*time.Millisecond)
-				f.more(50)
-				lose()
-				time.Sleep(5 * time.Second) // what is tested is an outage of that length
-				mend()
-				f.more(50)
-				keys := f.stop()
-				s.catchUp(keys, 4)
-				s.wantRuns(t, 1, keys...)
-				s.wantOutage(policy)
-				if n := s.dead(); n > 0 {
-					t.Errorf("%d messages are in the dead-letter queue, want none", n)
-				}
-				skipped := s.count(outcome(dedup.Skipped))
-				s.send(keys...)
-				eventually(t, "copies are skipped", func() bool {
-					return s.count(outcome(dedup.Skipped)) >= skipped+len(keys)
+	onBrokers(t, func(t *testing.T, on stage) {
+		for name, outage := range outages {
+			for _, policy := range []dedup.Outage{dedup.OutageHold, dedup.OutageRetry, dedup.OutageRun} {
+				t.Run(name+", "+policy.String(), func(t *testing.T) {
+					t.Parallel()
+					s := newScene(t, on, 4)
+					lose, mend := outage(s)
+					o := listener.Options{Policy: dedup.Policy{Outage: policy}, MaxReconsumeTimes: 2}
+					o.Guard.CallTimeout = s.brief(dedup.DefaultCallTimeout)
+					o.Guard.ClaimTimeout = s.brief(dedup.DefaultClaimTimeout)
+					s.join(o, taking(50*time.Millisecond))
+					s.join(o, taking(50*time.Millisecond))
+					f := s.startFlow("order", 20*time.Millisecond)
+					f.more(50)
+					lose()
+					time.Sleep(s.brief(5 * time.Second)) // what is tested is an outage of that length
+					mend()
+					f.more(50)
+					keys := f.stop()
+					s.catchUp(keys, 4)
+					s.wantRuns(t, 1, keys...)
+					s.wantOutage(policy)
+					if n := s.dead(); n > 0 {
+						t.Errorf("%d messages are in the dead-letter queue, want none", n)
+					}
+					skipped := s.count(outcome(dedup.Skipped))
+					s.send(keys...)
+					eventually(t, "copies are skipped", func() bool {
+						return s.count(outcome(dedup.Skipped)) >= skipped+len(keys)
+					})
+					s.wantRuns(t, 1, keys...)
 				})
-				s.wantRuns(t, 1, keys...)
-			})
+			}
 		}
-	}
+	})
 }
 
 // wantOutage wants the members to have noticed it and to have obeyed the policy.
@@ -97,31 +100,32 @@ func (s *scene) wantOutage(policy dedup.Outage) {
 
 // Claims and completes are applied and their replies lost, at random.
 func TestBrokerLostRepliesOfTheStoreCostNoRun(t *testing.T) {
-	t.Parallel()
-	s := newScene(t, 4)
-	proxy := testserver.NewProxy(t, s.Redis)
-	s.keepRecordsIn(proxy.Addr())
-	s.join(listener.Options{}, func(ctx context.Context, m *primitive.MessageExt) error {
-		switch rand.IntN(8) { // about every tenth reply
-		case 0:
-			proxy.SwallowReplies(1)
-		case 1:
-			proxy.CutReplies(1)
+	onBrokers(t, func(t *testing.T, on stage) {
+		s := newScene(t, on, 4)
+		proxy := testserver.NewProxy(t, s.needRedis())
+		s.keepRecordsIn(proxy.Addr())
+		s.join(listener.Options{}, func(ctx context.Context, m *primitive.MessageExt) error {
+			switch rand.IntN(8) { // about every tenth reply
+			case 0:
+				proxy.SwallowReplies(1)
+			case 1:
+				proxy.CutReplies(1)
+			}
+			return taking(20*time.Millisecond)(ctx, m)
+		})
+		f := s.startFlow("order", 5*time.Millisecond)
+		f.more(300)
+		keys := f.stop()
+		eventually(t, "all have run", func() bool { return s.count(outcome(dedup.Ran)) == len(keys) })
+		proxy.Heal()
+		s.send(keys...)
+		eventually(t, "every copy is acknowledged", func() bool { return s.count(acknowledged) >= 2*len(keys) })
+		s.wantRuns(t, 1, keys...)
+		if busy := s.count(because(dedup.ErrBusy)); busy > 0 {
+			t.Errorf("%d messages met a claim of their own as if it were another's", busy)
 		}
-		return taking(20*time.Millisecond)(ctx, m)
+		if slow := s.count(func(e dedup.Event) bool { return max(e.ClaimTime, e.SettleTime) > 500*time.Millisecond }); slow == 0 {
+			t.Error("no reply was lost, so this run shows nothing")
+		}
 	})
-	f := s.startFlow("order", 5*time.Millisecond)
-	f.more(300)
-	keys := f.stop()
-	eventually(t, "all have run", func() bool { return s.count(outcome(dedup.Ran)) == len(keys) })
-	proxy.Heal()
-	s.send(keys...)
-	eventually(t, "every copy is acknowledged", func() bool { return s.count(acknowledged) >= 2*len(keys) })
-	s.wantRuns(t, 1, keys...)
-	if busy := s.count(because(dedup.ErrBusy)); busy > 0 {
-		t.Errorf("%d messages met a claim of their own as if it were another's", busy)
-	}
-	if slow := s.count(func(e dedup.Event) bool { return max(e.ClaimTime, e.SettleTime) > 500*time.Millisecond }); slow == 0 {
-		t.Error("no reply was lost, so this run shows nothing")
-	}
 }

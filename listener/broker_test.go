@@ -19,9 +19,9 @@ import (
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/internal/remoting"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/rmqtest"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/redisstore"
-	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
 )
 
 // silent drops what clients print about servers that tests have broken.
@@ -40,19 +40,24 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	// The broker's tests wait for it most of the time; too many of them at once
-	// make it late. What -parallel says goes.
+	// make the real one late. What -parallel says goes.
 	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
-		_ = p.Value.Set("4") // a number
+		n := "8"
+		if os.Getenv("DEDUP_TEST_NAMESRV") != "" {
+			n = "4"
+		}
+		_ = p.Value.Set(n) // a number
 	}
 	os.Exit(m.Run())
 }
 
 // place is where a consumer works, in a form that another process can be told.
 type place struct {
-	NameServer, Redis string // host:port
-	Prefix            string // of the records
-	Namespace         string // of topic and group
-	Topic, Group      string // without it
+	NameServer, Redis string          // host:port
+	Prefix            string          // of the records
+	Namespace         string          // of topic and group
+	Topic, Group      string          // without it
+	Levels            []time.Duration // the broker's delays
 }
 
 // named is the name under which the broker knows a topic or group.
@@ -63,36 +68,35 @@ func (p place) named(resource string) string {
 	return p.Namespace + "%" + resource
 }
 
-// scene is a topic and a consumer group of one test on the real servers, and
-// the ledger of what the group's members did.
+// scene is a topic and a consumer group of one test, and the ledger of what the
+// group's members did.
 type scene struct {
 	place
 	ledger
+	stage
 	t        *testing.T
-	broker   string      // host:port
-	records  store.Store // of the members that join from now on
+	rmq      *rmqtest.Broker // in process
+	broker   string          // host:port
+	records  store.Store     // of the members that join from now on
 	producer rocketmq.Producer
 	members  int
 }
 
-// newScene prepares a topic with so many queues. Records go to the shared Redis.
-func newScene(t *testing.T, queues int) *scene {
+// newScene prepares a topic with so many queues.
+func newScene(t *testing.T, on stage, queues int) *scene {
 	t.Helper()
-	return newSceneIn(t, "", queues)
+	return newSceneIn(t, on, "", queues)
 }
 
-func newSceneIn(t *testing.T, namespace string, queues int) *scene {
+func newSceneIn(t *testing.T, on stage, namespace string, queues int) *scene {
 	t.Helper()
-	s := &scene{t: t, place: place{
-		NameServer: storetest.Server(t, "DEDUP_TEST_NAMESRV"), Redis: storetest.Server(t, "DEDUP_TEST_REDIS"),
-		Namespace: namespace,
-	}}
+	s := &scene{t: t, stage: on, place: place{Namespace: namespace}}
 	name := "listener-test-" + store.NewToken().String()[:12]
 	s.Topic, s.Group, s.Prefix = name, name, name+":"
+	s.enter()
 	s.findBroker()
 	s.createTopic(s.Topic, queues)
 	s.createGroup(s.Group)
-	s.keepRecordsIn(s.Redis)
 	s.startProducer()
 	return s
 }
@@ -206,7 +210,7 @@ func (s *scene) startProducer() {
 	p, err := rocketmq.NewProducer(
 		clientproducer.WithNsResolver(primitive.NewPassthroughResolver([]string{s.NameServer})),
 		clientproducer.WithGroupName(s.Group+"-producers"), clientproducer.WithInstanceName(s.Group+"-producer"),
-		clientproducer.WithRetry(2),
+		clientproducer.WithRetry(2), clientproducer.WithSendMsgTimeout(s.brief(3*time.Second)),
 	)
 	if err == nil {
 		err = p.Start()

@@ -59,7 +59,7 @@ type chaos struct {
 // takes the whole machine.
 func TestChaosLosesNoKeyAndGrantsNoneAfterItsRecord(t *testing.T) {
 	d, seed := soakTime(t, "DEDUP_TEST_CHAOS"), chaosSeed(t)
-	s := newScene(t, chaosQueues)
+	s := newScene(t, realBroker, chaosQueues)
 	c := &chaos{server: testserver.Redis(t, "--appendonly", "yes", "--appendfsync", "always")}
 	c.proxy = testserver.NewProxy(t, c.server.Addr())
 	s.keepRecordsIn(c.proxy.Addr())
