@@ -109,6 +109,8 @@ func (v *victim) kill() {
 	_ = v.Wait()
 }
 
+// It kills a process, which does not go with a broker inside the test's own: the
+// record must be with a server, and the real broker notices the death.
 func TestBrokerAKilledConsumersMessagesRunElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, realBroker, 4)

@@ -11,7 +11,8 @@ import (
 )
 
 // Messages come in all the time while the store is away for several times as long
-// as one of them may be held. It is not parallel: it measures time.
+// as one of them may be held. It is not parallel: it measures time, at the pace of
+// the real broker.
 func TestALongOutageUnderHoldLosesNothingAndCostsFewRetries(t *testing.T) {
 	d := soakTime(t, "DEDUP_TEST_OUTAGE")
 	s := newScene(t, realBroker, 4)

@@ -58,7 +58,7 @@ func newMember(
 		consumer.WithNamespace(p.Namespace),
 		consumer.WithNsResolver(primitive.NewPassthroughResolver([]string{p.NameServer})),
 		consumer.WithGroupName(p.Group),
-		consumer.WithInstance(fmt.Sprintf("%s-%s-%d", p.Group, name, os.Getpid())),
+		consumer.WithInstance(p.instance(name)),
 		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset),
 		consumer.WithConsumeMessageBatchMaxSize(max(1, o.BatchSize)),
 		consumer.WithMaxReconsumeTimes(cmp.Or(o.MaxReconsumeTimes, -1)),
@@ -71,6 +71,11 @@ func newMember(
 		return nil, err
 	}
 	return m, m.client.Start()
+}
+
+// instance is the instance name of a member's client.
+func (p place) instance(name string) string {
+	return fmt.Sprintf("%s-%s-%d", p.Group, name, os.Getpid())
 }
 
 // join adds a member that runs h for every message of the scene's topic.

@@ -15,10 +15,11 @@ type stage string
 
 const (
 	realBroker stage = "real"    // skips the test where there is none
-	inProcess  stage = "rmqtest" // always there, with short delay levels
+	inProcess  stage = "rmqtest" // always there, with delay levels of milliseconds
 )
 
-// onBrokers has test play its scenes on each broker.
+// onBrokers has test play its scenes on each broker. What kills processes, or
+// takes minutes to show what it does at RocketMQ's own pace, is for the real one.
 func onBrokers(t *testing.T, test func(*testing.T, stage)) {
 	t.Parallel()
 	for _, on := range []stage{realBroker, inProcess} {

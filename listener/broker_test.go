@@ -205,12 +205,15 @@ func (s *scene) keepRecordsIn(addr string) *redis.Client {
 	return client
 }
 
+// sendTimeout is the client's default.
+const sendTimeout = 3 * time.Second
+
 func (s *scene) startProducer() {
 	s.t.Helper()
 	p, err := rocketmq.NewProducer(
 		clientproducer.WithNsResolver(primitive.NewPassthroughResolver([]string{s.NameServer})),
 		clientproducer.WithGroupName(s.Group+"-producers"), clientproducer.WithInstanceName(s.Group+"-producer"),
-		clientproducer.WithRetry(2), clientproducer.WithSendMsgTimeout(s.brief(3*time.Second)),
+		clientproducer.WithRetry(2), clientproducer.WithSendMsgTimeout(s.brief(sendTimeout)),
 	)
 	if err == nil {
 		err = p.Start()

@@ -56,7 +56,8 @@ type chaos struct {
 
 // Consumers are killed, paused for longer than their lease, join and leave while
 // messages flow, and their store dies and is cut off. It is not parallel: it
-// takes the whole machine.
+// takes the whole machine. Its consumers are processes that it kills, which goes with
+// the real broker only.
 func TestChaosLosesNoKeyAndGrantsNoneAfterItsRecord(t *testing.T) {
 	d, seed := soakTime(t, "DEDUP_TEST_CHAOS"), chaosSeed(t)
 	s := newScene(t, realBroker, chaosQueues)
