@@ -16,7 +16,6 @@ import (
 	"github.com/apache/rocketmq-client-go/v2/rlog"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
-	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/rmqtest"
 )
 
 func TestMain(m *testing.M) {
@@ -34,22 +33,25 @@ func instance() string { return fmt.Sprintf("c%d", instances.Add(1)) }
 
 type callback = func(context.Context, ...*primitive.MessageExt) (consumer.ConsumeResult, error)
 
+// served is a broker of any kind.
+type served interface{ NameServer() string }
+
 // consume starts a push consumer of group on topic, and stops it when the test
 // ends. It returns its instance name too.
 func consume(
-	t testing.TB, b *rmqtest.Broker, group, topic string, cb callback, o ...consumer.Option,
+	t testing.TB, at served, group, topic string, cb callback, o ...consumer.Option,
 ) (rocketmq.PushConsumer, string) {
 	t.Helper()
-	return consumeTags(t, b, group, topic, "*", cb, o...)
+	return consumeTags(t, at, group, topic, "*", cb, o...)
 }
 
 func consumeTags(
-	t testing.TB, b *rmqtest.Broker, group, topic, tags string, cb callback, o ...consumer.Option,
+	t testing.TB, at served, group, topic, tags string, cb callback, o ...consumer.Option,
 ) (rocketmq.PushConsumer, string) {
 	t.Helper()
 	name := instance()
 	c, err := consumer.NewPushConsumer(append([]consumer.Option{
-		consumer.WithNameServer(primitive.NamesrvAddr{b.NameServer()}),
+		consumer.WithNameServer(primitive.NamesrvAddr{at.NameServer()}),
 		consumer.WithGroupName(group),
 		consumer.WithInstance(name),
 		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset),
@@ -84,10 +86,10 @@ func skipRacyClient(t *testing.T, where string) {
 	}
 }
 
-func produceWith(t testing.TB, b *rmqtest.Broker, o ...producer.Option) rocketmq.Producer {
+func produceWith(t testing.TB, at served, o ...producer.Option) rocketmq.Producer {
 	t.Helper()
 	p, err := producer.NewDefaultProducer(append([]producer.Option{
-		producer.WithNameServer(primitive.NamesrvAddr{b.NameServer()}),
+		producer.WithNameServer(primitive.NamesrvAddr{at.NameServer()}),
 		producer.WithGroupName("producers"),
 		producer.WithInstanceName(instance()),
 	}, o...)...)

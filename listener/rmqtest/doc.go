@@ -18,7 +18,9 @@
 // long polls with a tag filter; offsets; groups that rebalance when members come
 // and go; locked queues for orderly consumers; messages sent back with delay
 // levels, retry topics and dead letter queues; delayed messages; transactions
-// with check-back. Message ids and properties are those of the real broker.
+// with check-back. Message ids and properties are those of the real broker. A
+// contract suite, in which the Java client takes part, compares all that clients
+// see of the two.
 //
 // # Differences that are meant
 //
@@ -31,14 +33,18 @@
 //     looks every 100 ms.
 //   - Questions about a transaction count only if a producer of the group is there
 //     to be asked.
+//   - Offsets can be committed for a group that no consumer has joined yet.
+//   - Nothing can be sent to TBW102, whose route new topics inherit.
 //   - A waiting pull is answered by any new message of its queue, also by one that
 //     its tag filter drops; the real broker lets it wait.
-//   - A half message is committed once, however many answers come.
+//   - A half message is committed once, however many answers come. The real broker
+//     notes ends late and may ask again meanwhile: the message then comes twice.
 //   - Nothing is written to disk, no credentials are checked, and frames with
 //     binary headers are not understood; clients write them only when told to.
 //
-// Unknown requests are answered with code 3, as by the real broker: SQL filters,
-// pop consumption, message queries, offset resets and request-reply are not there.
+// SQL filters are refused as by a broker that is not told to allow them. Unknown
+// requests are answered with code 3, as by the real broker: pop consumption,
+// message queries, offset resets and request-reply are not there.
 //
 // # Memory
 //

@@ -71,6 +71,9 @@ func (b *Broker) readPull(r *request) (*pull, *remoting.Command) {
 		return nil, refuse(invalidParameter, "queueId[%d] is illegal, topic %s has %d", id, topic, t.read)
 	}
 	p.queue = t.queues[id]
+	if kind := r.text("expressionType"); kind != "" && kind != "TAG" {
+		return nil, refuse(systemError, "The broker does not support consumer to filter message by %s", kind)
+	}
 	expression, ok := b.group(p.group).subscribed[topic]
 	if flags&pullHasQuery != 0 {
 		expression, ok = r.text("subscription"), true

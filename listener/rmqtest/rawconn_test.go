@@ -20,7 +20,12 @@ type rawConn struct {
 
 func dial(t *testing.T, b *rmqtest.Broker) *rawConn {
 	t.Helper()
-	c, err := net.Dial("tcp", b.NameServer())
+	return dialTo(t, b.NameServer())
+}
+
+func dialTo(t *testing.T, addr string) *rawConn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
 	if err == nil {
 		err = c.SetDeadline(time.Now().Add(patience))
 	}

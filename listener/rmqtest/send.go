@@ -52,6 +52,9 @@ func (b *Broker) onSend(r *request) *remoting.Command {
 	if int(m.queue) >= max(t.read, t.write) {
 		return refuse(invalidParameter, "request queueId[%d] is illegal, topic %s has %d", m.queue, t.name, t.write)
 	}
+	if len(m.body) == 0 {
+		return refuse(systemError, "%v", errNoBody)
+	}
 	if r.flag(name("batch")) || r.Code == int(SendBatch) {
 		return b.sendBatch(m)
 	}
@@ -59,9 +62,6 @@ func (b *Broker) onSend(r *request) *remoting.Command {
 }
 
 func (b *Broker) sendSingle(m *message, maxReconsumed int64) *remoting.Command {
-	if len(m.body) == 0 {
-		return refuse(systemError, "%v", errNoBody)
-	}
 	m.properties = m.properties.and(serverProperties)
 	if m.properties.get(propUniqueKey) == "" {
 		m.properties = m.properties.with(propUniqueKey, primitive.CreateUniqID())
@@ -90,9 +90,6 @@ func (b *Broker) sendToRetry(m *message, group string, maxReconsumed int64) {
 
 func (b *Broker) sendBatch(m *message) *remoting.Command {
 	pieces, err := decodeBatch(m.body)
-	if err == nil && len(pieces) == 0 {
-		err = errors.New("an empty batch")
-	}
 	if err == nil && strings.HasPrefix(m.topic, retryPrefix) {
 		err = errors.New("a batch to a retry topic")
 	}
