@@ -241,6 +241,7 @@ print_env() {
   echo "export DEDUP_TEST_REDIS_CLUSTER=$(addresses cluster)"
   echo "export DEDUP_TEST_REDIS_SENTINEL=$(addresses sentinel)"
   echo "export DEDUP_TEST_REDIS_MASTER=$master_name"
+  printf 'export DEDUP_TEST_JAVA=%q\nexport DEDUP_TEST_JAVA_JARS=%q\n' "$(find_java)" "$lib"
   [ "${1:-}" != strict ] || echo "export DEDUP_TEST_STRICT=1"
 }
 

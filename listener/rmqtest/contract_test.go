@@ -27,6 +27,7 @@ var scenarios = []scenario{
 	{"single messages", 1, playSingle, ""},
 	{"batch of the Go client", 1, playGoBatch, ""},
 	{"batch as the Java client sends it", 1, playJavaBatch, ""},
+	{"the Java client", 1, playJavaClient, ""},
 	{"tags", 1, playTags, ""},
 	{"delayed messages", 1, playDelayed, ""},
 	{"retries and the dead letter", 1, playRetries, ""},

@@ -4,11 +4,13 @@
 
 lib=$data/rocketmq-$(sed -n 's/.*<rocketmq.version>\(.*\)<.*/\1/p' "$conf/pom.xml")
 
-# find_java prints the first Java that RocketMQ 5 runs on.
+# find_java prints the java of the first JDK that RocketMQ 5 runs on. The tests need more than a
+# runtime: they run the source of the Java client's program.
 find_java() {
   local java version
   for java in ${JAVA_HOME:+"$JAVA_HOME/bin/java"} "$(command -v java || true)" /usr/lib/jvm/*/bin/java; do
     [ -x "$java" ] || continue
+    [ -x "${java%/*}/javac" ] || continue
     version=$("$java" -version 2>&1) || continue
     [[ ! $version =~ \"(1[1-9]|[2-9][0-9])[.\"-] ]] || { echo "$java"; return; }
   done
