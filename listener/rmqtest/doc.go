@@ -3,10 +3,14 @@
 // run, in a test or a demonstration, without a JVM, a container or a network.
 //
 //	b := rmqtest.Start(t, rmqtest.Options{})
+//	err := b.Produce("orders", primitive.NewMessage("orders", body).WithKeys([]string{"A-1"}))
 //	c, err := consumer.NewPushConsumer(
 //		consumer.WithNameServer(primitive.NamesrvAddr{b.NameServer()}), …)
 //	…
-//	err = b.Produce("orders", primitive.NewMessage("orders", body).WithKeys([]string{"A-1"}))
+//	err = c.Start()
+//
+// As with any broker, the topic must exist before a consumer starts: [Broker.Produce]
+// or [Broker.CreateTopic] make it.
 //
 // Start with [Start] in tests and [New] in programs; both give a [Broker]. It
 // listens on the loopback interface, on a port that the kernel chose, and speaks
