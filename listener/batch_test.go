@@ -3,6 +3,7 @@ package listener_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -59,6 +60,20 @@ func TestWrapRunsTheAcquiredMessagesTogether(t *testing.T) {
 		want(t, answer(success, nil), success, 0, orders("4", "5")...)
 		if got := fmt.Sprint(calls); got != "[[2] [1 3] [1 3] [1 3] [4 5]]" {
 			t.Errorf("calls: got %v", got)
+		}
+	})
+}
+
+func TestKeysOfABatchThatShareAnIDAreKeptApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, listener.Options{BatchSize: 8})
+		paid, sent := delivered("orders", "1", 0), delivered("orders", "1", 0)
+		sent.WithTag("sent")
+		var ran atomic.Int32
+		cb := r.Each(func(context.Context, *primitive.MessageExt) error { ran.Add(1); return nil })
+		want(t, cb, success, 0, paid, sent, delivered("orders", "1", 0), delivered("refunds", "1", 0))
+		if got := ran.Load(); got != 3 {
+			t.Errorf("ran %d of 3 keys", got)
 		}
 	})
 }
