@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The real servers behind the integration tests: a RocketMQ name server and broker, and Redis in
-# three ways: a single server, a cluster of three masters, and a master with a replica under three
-# sentinels.
+# The real servers behind the integration tests: a RocketMQ name server and broker; Redis in three
+# ways: a single server, a cluster of three masters, and a master with a replica under three
+# sentinels; MariaDB and MySQL 5.6, each with a database "dedup".
 #
 #   services.sh up             install what is missing, start what is not running, wait until it works
 #   services.sh down           stop what "up" started, and nothing else
@@ -10,9 +10,9 @@
 #
 # Everything they write is in .services/ of this tree. They listen on loopback, on the ports from
 # DEDUP_SERVICES_PORT on (name server +0, broker +9 +11 +12, Redis +20, cluster +30 to +35, master
-# and replica +40 +41, sentinels +42 to +44); without it, on the first free block from 21000 on, so
-# that a server that is already there is never touched. (+12 is the broker's replication port, the
-# only one that cannot be bound to loopback.)
+# and replica +40 +41, sentinels +42 to +44, MariaDB +50, MySQL +51); without it, on the first free
+# block from 21000 on, so that a server that is already there is never touched. (+12 is the broker's
+# replication port, the only one that cannot be bound to loopback.)
 set -euo pipefail
 export LC_ALL=C.UTF-8
 
@@ -23,7 +23,7 @@ patience=${DEDUP_SERVICES_PATIENCE:-90} # seconds until a server must work
 
 # In the order of their start. The broker registers when it starts and then only every ten seconds:
 # the name server goes first.
-services=(redis cluster sentinel namesrv broker)
+services=(redis cluster sentinel namesrv broker mariadb)
 
 say() { printf 'services: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
@@ -32,9 +32,13 @@ die() { say "$@"; exit 1; }
 . "$conf/redis.sh"
 # shellcheck source=scripts/services/rocketmq.sh
 . "$conf/rocketmq.sh"
+# shellcheck source=scripts/services/mysql.sh
+. "$conf/mysql.sh"
+! has_mysql || services+=(mysql)
 
 use_base() {
   base=$1 namesrv_port=$1 broker_port=$(($1 + 11)) redis_port=$(($1 + 20))
+  mariadb_port=$(($1 + 50)) mysql_port=$(($1 + 51))
 }
 
 # ports SERVICE prints the ports for its clients.
@@ -61,7 +65,7 @@ listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 block_is_free() {
   local offset
-  for offset in 0 9 11 12 20 {30..35} {40..44}; do
+  for offset in 0 9 11 12 20 {30..35} {40..44} 50 51; do
     ! listening $(($1 + offset)) || return 1
   done
 }
@@ -80,7 +84,7 @@ choose_base() {
   known_base
   ! any_alive || return 0
   until block_is_free "$base"; do
-    [ -z "${DEDUP_SERVICES_PORT:-}" ] || die "a port of $base…$((base + 44)) is taken; set another DEDUP_SERVICES_PORT"
+    [ -z "${DEDUP_SERVICES_PORT:-}" ] || die "port in $base…$((base + 51)) taken; set another DEDUP_SERVICES_PORT"
     [ "$base" -lt 31000 ] || die "no free block of ports; set DEDUP_SERVICES_PORT"
     use_base $((base + 100))
   done
@@ -168,6 +172,9 @@ install_missing() {
   command -v redis-cli >/dev/null || missing+=(redis-tools)
   find_java >/dev/null || missing+=(default-jdk-headless)
   [ -d "$lib" ] || command -v mvn >/dev/null || missing+=(maven)
+  command -v mariadbd >/dev/null || missing+=(mariadb-server-core)
+  command -v mariadb >/dev/null || missing+=(mariadb-client-core)
+  ! has_mysql || [ -d "$mysql_home" ] || command -v npm >/dev/null || missing+=(npm)
   [ ${#missing[@]} -gt 0 ] || return 0
   say "installing ${missing[*]}"
   logged apt as_root apt-get update -qq
@@ -190,6 +197,7 @@ up() {
   flock -w 600 9 || die "another 'services.sh up' has been running for ten minutes"
   install_missing
   fetch_jars
+  fetch_mysql
   choose_base
   for service in "${services[@]}"; do
     forget_set "$service"
@@ -208,7 +216,7 @@ down() {
   exec 9>"$data/lock"
   flock -w 600 9 || die "a 'services.sh up' has been running for ten minutes"
   # Sentinels go before what they watch, so that they do not promote while everything ends.
-  for name in broker namesrv sentinel-{1,2,3} replica master cluster-{1,2,3} redis; do stop "$name"; done
+  for name in broker namesrv sentinel-{1,2,3} replica master cluster-{1,2,3} redis mariadb mysql; do stop "$name"; done
 }
 
 status() {
@@ -241,6 +249,9 @@ print_env() {
   echo "export DEDUP_TEST_REDIS_CLUSTER=$(addresses cluster)"
   echo "export DEDUP_TEST_REDIS_SENTINEL=$(addresses sentinel)"
   echo "export DEDUP_TEST_REDIS_MASTER=$master_name"
+  echo "export DEDUP_TEST_MARIADB=$(addresses mariadb)"
+  ! has_mysql || echo "export DEDUP_TEST_MYSQL=$(addresses mysql)"
+  ! has_mysql || printf 'export DEDUP_TEST_MYSQL_HOME=%q\n' "$mysql_home"
   printf 'export DEDUP_TEST_JAVA=%q\nexport DEDUP_TEST_JAVA_JARS=%q\n' "$(find_java)" "$lib"
   [ "${1:-}" != strict ] || echo "export DEDUP_TEST_STRICT=1"
 }
