@@ -21,20 +21,16 @@ type process struct {
 	more chan struct{} // closed and replaced when log grows
 }
 
-func start(t testing.TB, args []string) *process {
+func start(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
-	p := &process{
-		cmd:   exec.Command("redis-server", args...),
-		ended: make(chan struct{}),
-		more:  make(chan struct{}),
-	}
+	p := &process{cmd: cmd, ended: make(chan struct{}), more: make(chan struct{})}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
-		t.Fatalf("testserver: redis-server: %v", err)
+		t.Fatalf("testserver: %s: %v", cmd.Path, err)
 	}
 	p.cmd.Stderr = p.cmd.Stdout
 	if err := p.cmd.Start(); err != nil {
-		t.Fatalf("testserver: redis-server: %v", err)
+		t.Fatalf("testserver: %s: %v", cmd.Path, err)
 	}
 	go p.read(out)
 	return p
@@ -78,6 +74,17 @@ func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // an error means that it has ended already
 	<-p.ended
 	_ = p.cmd.Wait() // "signal: killed" is what was asked for
+}
+
+// signal fails the test when the process is gone; p may be nil then.
+func (p *process) signal(t testing.TB, send func(*os.Process) error) {
+	t.Helper()
+	if p == nil {
+		t.Fatal("testserver: the server does not run")
+	}
+	if err := send(p.cmd.Process); err != nil {
+		t.Fatalf("testserver: signal: %v", err)
+	}
 }
 
 func (p *process) output() string {

@@ -14,7 +14,9 @@ import (
 //
 // A reply is what the proxy reads from the server at one time. With one request
 // in flight on a connection and replies of a few hundred bytes that is exactly
-// one reply.
+// one reply. What a server says by itself counts: MySQL greets a new connection
+// with one reply, answers its login with the next, and the first statement with
+// the third.
 type Proxy struct {
 	t      testing.TB
 	addr   string

@@ -40,12 +40,16 @@ func Redis(t testing.TB, args ...string) *RedisServer {
 func needRedis(t testing.TB) {
 	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
-		const hint = "redis-server is not in PATH; install the package redis-server or run scripts/test.sh"
-		if os.Getenv("DEDUP_TEST_STRICT") == "1" {
-			t.Fatalf("NO SERVER and DEDUP_TEST_STRICT=1: %s", hint)
-		}
-		t.Skipf("SKIPPED, NO SERVER: %s", hint)
+		noServer(t, "redis-server is not in PATH; install the package redis-server or run scripts/test.sh")
 	}
+}
+
+func noServer(t testing.TB, hint string) {
+	t.Helper()
+	if os.Getenv("DEDUP_TEST_STRICT") == "1" {
+		t.Fatalf("NO SERVER and DEDUP_TEST_STRICT=1: %s", hint)
+	}
+	t.Skipf("SKIPPED, NO SERVER: %s", hint)
 }
 
 // private are the options of a server that is reached only from here and keeps
@@ -80,7 +84,7 @@ func together(t testing.TB, draw func() []*RedisServer) []*RedisServer {
 
 func (s *RedisServer) start() {
 	s.t.Helper()
-	s.proc = start(s.t, s.command())
+	s.proc = start(s.t, exec.Command("redis-server", s.command()...))
 }
 
 // command has the port last, because a sentinel's options begin with its file.
@@ -115,23 +119,13 @@ func (s *RedisServer) Restart() {
 // Pause freezes the process: connections stay open and nothing is answered.
 func (s *RedisServer) Pause() {
 	s.t.Helper()
-	s.signal(Freeze)
+	s.proc.signal(s.t, Freeze)
 }
 
 // Resume lets a paused process go on; what was sent meanwhile is then answered.
 func (s *RedisServer) Resume() {
 	s.t.Helper()
-	s.signal(Thaw)
-}
-
-func (s *RedisServer) signal(send func(*os.Process) error) {
-	s.t.Helper()
-	if s.proc == nil {
-		s.t.Fatal("testserver: the server was killed")
-	}
-	if err := send(s.proc.cmd.Process); err != nil {
-		s.t.Fatalf("testserver: signal: %v", err)
-	}
+	s.proc.signal(s.t, Thaw)
 }
 
 func (s *RedisServer) stop() {
