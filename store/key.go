@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // MaxPart is the longest part of a [Key], in bytes, that is stored as it is.
@@ -54,6 +55,21 @@ func bounded(part string) string {
 		return "~" + part
 	}
 	return part
+}
+
+// Unbounded undoes [Key.Bounded], for stores that show their keys. hashed tells
+// that a part is a digest: it stays as stores keep it, because nothing tells
+// what it was.
+func (k Key) Unbounded() (restored Key, hashed bool) {
+	for _, part := range []*string{&k.Application, &k.Topic, &k.Tag, &k.ID} {
+		switch {
+		case strings.HasPrefix(*part, "~~"):
+			*part = (*part)[1:]
+		case strings.HasPrefix(*part, "~"):
+			hashed = true
+		}
+	}
+	return k, hashed
 }
 
 // String is the key as one printable name, application:topic:tag:id, of its

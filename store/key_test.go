@@ -162,6 +162,24 @@ func wantInvalid(t *testing.T, err error, prefix string, fields ...string) {
 	}
 }
 
+func TestUnboundedRestoresWhatIsNotHashed(t *testing.T) {
+	long, most := strings.Repeat("x", store.MaxPart+1), "~"+strings.Repeat("x", store.MaxPart-1)
+	for _, k := range []store.Key{
+		{Application: "a", Topic: "t", ID: "1"}, {Application: "~", Topic: "~~", Tag: "~a", ID: "a~"},
+		{Application: most, Topic: most, Tag: most, ID: most}, {Application: "~~~", Topic: long[1:], ID: "\x00"},
+	} {
+		if got, hashed := k.Bounded().Unbounded(); got != k || hashed {
+			t.Errorf("got %q, hashed %v; want %q as it was", got, hashed, k)
+		}
+	}
+	k := store.Key{Application: "~a", Topic: long, Tag: "~" + long, ID: "1"}
+	want := k.Bounded()
+	want.Application = "~a"
+	if got, hashed := k.Bounded().Unbounded(); got != want || !hashed {
+		t.Errorf("got %q, hashed %v; want %q with digests", got, hashed, want)
+	}
+}
+
 func BenchmarkKeyAppendName(b *testing.B) {
 	k := store.Key{Application: "billing", Topic: "orders", Tag: "paid", ID: "20240131-0000-1001"}
 	buffer := make([]byte, 0, 128)

@@ -112,6 +112,6 @@ type Page struct {
 type Sweeper interface {
 	// Sweep removes up to limit expired records, the longest expired first, and
 	// returns how many it removed. Fewer than limit means that there are no more
-	// for now, or that another node is sweeping.
+	// for now, or that another node is sweeping. A limit below 1 is ErrInvalid.
 	Sweep(ctx context.Context, limit int) (int, error)
 }

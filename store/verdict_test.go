@@ -17,6 +17,9 @@ func TestEveryAnswerHasItsWord(t *testing.T) {
 		{store.Completion(0), "invalid"}, {store.Completed, "completed"}, {store.AlreadyDone, "already done"},
 		{store.Late, "late"}, {store.Recreated, "recreated"}, {store.Repaired, "repaired"},
 		{store.Completion(200), "Completion(200)"},
+		{store.Status(0), "invalid"}, {store.StatusConsuming, "CONSUMING"}, {store.StatusLapsed, "LAPSED"},
+		{store.StatusConsumed, "CONSUMED"}, {store.StatusParked, "PARKED"}, {store.StatusCorrupt, "CORRUPT"},
+		{store.Status(200), "Status(200)"},
 		{store.Class(0), "invalid"}, {store.NotApplied, "not applied"}, {store.Unknown, "outcome unknown"},
 		{store.Permanent, "permanent"}, {store.Class(200), "Class(200)"},
 	} {

@@ -1,6 +1,10 @@
 package memstore
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
 
 // Pulses is how many nodes have a pulse that is remembered.
 func (s *Store) Pulses() int {
@@ -32,4 +36,11 @@ func (s *Store) CheckQueues() error {
 		return fmt.Errorf("%d records are queued, %d are known", queued, len(s.records.byKey))
 	}
 	return nil
+}
+
+// Holds reports whether a record of k is in memory, expired or not.
+func (s *Store) Holds(k store.Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.records.byKey[k.Bounded()] != nil
 }

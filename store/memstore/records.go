@@ -25,6 +25,7 @@ const (
 
 type record struct {
 	key     store.Key // bounded
+	number  uint64    // in the order in which records were added, from 1
 	state   state
 	token   store.Token // of the owner, or of whoever released, completed or parked
 	attempt int         // started runs, the running one included
@@ -49,6 +50,7 @@ func (r *record) owned(t store.Token) bool {
 type records struct {
 	byKey       map[store.Key]*record
 	open, ended queue
+	added       uint64 // records since the store's start
 }
 
 // get returns the live record of a bounded key, or nil.
@@ -63,11 +65,12 @@ func (rs *records) get(k store.Key, now instant) *record {
 // add makes an empty record for a key without a live one. The caller gives it
 // a state and then an expiry.
 func (rs *records) add(k store.Key) *record {
+	rs.added++
 	if r := rs.byKey[k]; r != nil {
-		*r = record{key: r.key, queue: r.queue, place: r.place, expires: r.expires}
+		*r = record{key: r.key, number: rs.added, queue: r.queue, place: r.place, expires: r.expires}
 		return r
 	}
-	r := &record{key: clone(k)}
+	r := &record{key: clone(k), number: rs.added}
 	rs.byKey[r.key] = r
 	return r
 }
@@ -100,9 +103,24 @@ func (rs *records) sweep(now instant, n int) {
 
 func (rs *records) removeExpired(q *queue, now instant) {
 	if len(*q) > 0 && (*q)[0].expires <= now {
-		r := heap.Pop(q).(*record)
-		delete(rs.byKey, r.key)
+		rs.remove((*q)[0])
 	}
+}
+
+// next returns the record that expires next, or nil when there is none.
+func (rs *records) next() *record {
+	switch {
+	case len(rs.open) == 0 && len(rs.ended) == 0:
+		return nil
+	case len(rs.open) == 0, len(rs.ended) > 0 && rs.ended[0].expires < rs.open[0].expires:
+		return rs.ended[0]
+	}
+	return rs.open[0]
+}
+
+func (rs *records) remove(r *record) {
+	heap.Remove(r.queue, r.place)
+	delete(rs.byKey, r.key)
 }
 
 // clone copies the parts into one string of their own. A part of a caller's key

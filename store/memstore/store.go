@@ -43,13 +43,17 @@ type Store struct {
 }
 
 var (
-	_ store.Store   = (*Store)(nil)
-	_ store.Renewer = (*Store)(nil)
-	_ store.Parker  = (*Store)(nil)
-	_ store.Fencer  = (*Store)(nil)
-	_ store.Batcher = (*Store)(nil)
-	_ store.Pulser  = (*Store)(nil)
-	_ store.Instant = (*Store)(nil)
+	_ store.Store     = (*Store)(nil)
+	_ store.Renewer   = (*Store)(nil)
+	_ store.Parker    = (*Store)(nil)
+	_ store.Fencer    = (*Store)(nil)
+	_ store.Batcher   = (*Store)(nil)
+	_ store.Pulser    = (*Store)(nil)
+	_ store.Getter    = (*Store)(nil)
+	_ store.Forgetter = (*Store)(nil)
+	_ store.Scanner   = (*Store)(nil)
+	_ store.Sweeper   = (*Store)(nil)
+	_ store.Instant   = (*Store)(nil)
 )
 
 // New returns an empty store, or an error that wraps [store.ErrInvalid] and

@@ -105,7 +105,11 @@ func TestFailuresNameDriverOperationAndClass(t *testing.T) {
 	_, completeErr := s.Complete(ctx, r.Key, r.Token, keepTime)
 	_, fenceErr := s.Fence(ctx, r.Key, r.Token)
 	_, pulseErr := s.Pulse(ctx, store.Pulse{Application: "billing", Node: r.Token, Number: 1})
+	_, getErr := s.Get(ctx, r.Key)
+	_, scanErr := s.Scan(ctx, store.Query{Limit: 1})
+	_, sweepErr := s.Sweep(ctx, 1)
 	for op, err := range map[string]error{
+		"get": getErr, "scan": scanErr, "sweep": sweepErr, "forget": s.Forget(ctx, r.Key),
 		"claim": claimErr, "complete": completeErr, "fence": fenceErr,
 		"release": s.Release(ctx, r.Key, r.Token, true),
 		"park":    s.Park(ctx, r.Key, r.Token, keepTime),

@@ -64,10 +64,7 @@ var failureCases = []Case{{
 				x.wantError(fmt.Sprintf("park with keep %v", keep), p.Park(x.ctx, k, a, keep), store.ErrInvalid)
 			}
 		}
-		for name, part := range map[string]store.Key{
-			"no application": {Topic: k.Topic, ID: k.ID}, "no topic": {Application: k.Application, ID: k.ID},
-			"no id": {Application: k.Application, Topic: k.Topic},
-		} {
+		for name, part := range invalidKeys(k) {
 			x.refusesInvalid(name, part, a)
 		}
 		x.refusesInvalid("a zero token", k, store.Token{})
@@ -137,12 +134,32 @@ func (x *trial) everyCallFails(ctx context.Context, s store.Store, k store.Key, 
 	if b, ok := s.(store.Batcher); ok {
 		x.everyBatchFails(ctx, b, k, t)
 	}
+	x.everyLookFails(ctx, s, k)
 	if p, ok := s.(store.Pulser); ok {
 		beats, err := p.Pulse(ctx, store.Pulse{Application: k.Application, Node: t, Number: 1})
 		x.fails("pulse", err)
 		if len(beats) > 0 {
 			x.failf("pulse: got %v beside an error, want no beat", beats)
 		}
+	}
+}
+
+// everyLookFails is everyCallFails for what people and tools call.
+func (x *trial) everyLookFails(ctx context.Context, s store.Store, k store.Key) {
+	if g, ok := s.(store.Getter); ok {
+		_, err := g.Get(ctx, k)
+		x.fails("get", err)
+	}
+	if f, ok := s.(store.Forgetter); ok {
+		x.fails("forget", f.Forget(ctx, k))
+	}
+	if c, ok := s.(store.Scanner); ok {
+		_, err := c.Scan(ctx, store.Query{Application: k.Application, Limit: 1})
+		x.fails("scan", err)
+	}
+	if w, ok := s.(store.Sweeper); ok {
+		_, err := w.Sweep(ctx, 1)
+		x.fails("sweep", err)
 	}
 }
 

@@ -11,6 +11,10 @@ const (
 	fencer
 	batcher
 	pulser
+	getter
+	forgetter
+	scanner
+	sweeper
 	corrupt
 	wrongType
 	persist
@@ -25,6 +29,10 @@ func (n need) missing(s store.Store, h Hooks) string {
 	_, fences := s.(store.Fencer)
 	_, batches := s.(store.Batcher)
 	_, pulses := s.(store.Pulser)
+	_, gets := s.(store.Getter)
+	_, forgets := s.(store.Forgetter)
+	_, scans := s.(store.Scanner)
+	_, sweeps := s.(store.Sweeper)
 	for _, part := range []struct {
 		need need
 		have bool
@@ -35,6 +43,10 @@ func (n need) missing(s store.Store, h Hooks) string {
 		{fencer, fences, "store.Fencer"},
 		{batcher, batches, "store.Batcher"},
 		{pulser, pulses, "store.Pulser"},
+		{getter, gets, "store.Getter"},
+		{forgetter, forgets, "store.Forgetter"},
+		{scanner, scans, "store.Scanner"},
+		{sweeper, sweeps, "store.Sweeper"},
 		{corrupt, h.Corrupt != nil, "Corrupt hook"},
 		{wrongType, h.WrongType != nil, "WrongType hook"},
 		{persist, h.Persist != nil, "Persist hook"},

@@ -26,6 +26,10 @@ type reference struct {
 	claimAll  func(requests []store.ClaimRequest, claim func(store.ClaimRequest) store.ClaimAnswer) []store.ClaimAnswer
 	settleAll func([]store.Settlement, func(store.Settlement) store.SettleAnswer) []store.SettleAnswer
 	pulse     func(*reference, store.Pulse) store.Beat
+	show      func(*record) store.Record
+	forget    func(*record) error
+	scan      func(*reference, store.Query) (store.Page, error)
+	sweep     func(*reference, int) int
 
 	mu      sync.Mutex // guards what follows
 	records map[string]*record
@@ -41,7 +45,8 @@ func newReference() *reference {
 		name: store.Key.String, check: check, claim: claim, complete: complete, release: release,
 		park: park, renew: renew, fence: fence, renewAll: each[store.Claim, error],
 		claimAll: each[store.ClaimRequest, store.ClaimAnswer], settleAll: each[store.Settlement, store.SettleAnswer],
-		pulse: pulse, records: make(map[string]*record), pulses: make(map[string]int64), doubts: make(map[string]time.Time),
+		pulse: pulse, show: show, forget: forget, scan: scan, sweep: sweep,
+		records: make(map[string]*record), pulses: make(map[string]int64), doubts: make(map[string]time.Time),
 	}
 }
 
@@ -58,9 +63,10 @@ func (s *reference) on(ctx context.Context, k store.Key, invalid error, act func
 		rec = new(record)
 		s.records[name] = rec
 	}
-	if !rec.expires.IsZero() && !time.Now().Before(rec.expires) {
+	if rec.expired() {
 		*rec = record{}
 	}
+	rec.key = k.Bounded()
 	return act(rec)
 }
 
@@ -163,7 +169,10 @@ func harness(change func(*reference)) storetest.Harness {
 func (s *reference) peek(k store.Key) *record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.records[s.name(k)]
+	if rec := s.records[s.name(k)]; rec != nil {
+		return rec
+	}
+	return new(record)
 }
 
 // silent is the context of a call that the server never answers.

@@ -8,13 +8,14 @@ import (
 
 // record is the record of one key. The zero record is an absent one.
 type record struct {
-	state          string // "", inFlight, released, done, parked or something foreign
+	key            store.Key // bounded
+	state          string    // "", inFlight, released, done, parked or something foreign
 	token          store.Token
 	attempt        int
 	lease, horizon time.Duration
 	keep           time.Duration
 	fence          int64
-	until          time.Time // in flight: when the lease ends
+	until          time.Time // of a claim: when the lease ends, or ended
 	expires        time.Time // zero: never, which only the Persist hook brings about
 }
 
@@ -31,6 +32,8 @@ func (rec *record) owned(t store.Token) bool { return rec.state == inFlight && r
 
 func (rec *record) lapsed() bool { return rec.state == inFlight && !time.Now().Before(rec.until) }
 
+func (rec *record) expired() bool { return !rec.expires.IsZero() && !time.Now().Before(rec.expires) }
+
 // arm starts the expiry of the record anew.
 func (rec *record) arm() {
 	term := rec.keep
@@ -39,6 +42,7 @@ func (rec *record) arm() {
 		rec.until = time.Now().Add(rec.lease)
 		term = rec.lease + rec.horizon
 	case givenBack:
+		rec.until = time.Now()
 		term = rec.horizon
 	}
 	rec.expires = time.Now().Add(term)

@@ -61,7 +61,8 @@ type Case struct {
 // Cases returns the whole suite.
 func Cases() []Case {
 	return slices.Concat(claimCases, raceCases, completeCases, releaseCases, parkCases, renewCases, fenceCases,
-		batchCases, pulseCases, recordCases, expiryCases, keyCases, failureCases, historyCases)
+		batchCases, pulseCases, recordCases, expiryCases, keyCases, failureCases, historyCases,
+		getCases, forgetCases, scanCases, queryCases, sweepCases)
 }
 
 // Run judges the store as one subtest per case. It returns when all have ended.

@@ -46,6 +46,7 @@ func TestMissingAbilitiesAndHooksSkipTheirCases(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"store.Renewer", "store.Parker", "store.Fencer", "store.Batcher", "store.Pulser",
+		"store.Getter", "store.Forgetter", "store.Scanner", "store.Sweeper",
 		"Corrupt hook", "WrongType hook", "HasExpiry hook", "Silent hook"} {
 		if missing[want] == 0 {
 			t.Errorf("no case was skipped for want of %s; skipped: %v", want, missing)

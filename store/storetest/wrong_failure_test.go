@@ -74,5 +74,9 @@ var wrongFailures = []wrong{{
 		"an invalid claim is refused alone among its batch",
 		"an invalid settlement is refused alone among its batch",
 		"an invalid pulse is refused",
+		"get refuses an invalid key",
+		"forget refuses an invalid key",
+		"a query that is out of bounds is refused",
+		"a sweep without a limit is refused",
 	},
 }}

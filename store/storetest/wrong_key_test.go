@@ -26,6 +26,7 @@ var wrongKeys = []wrong{{
 		"every part of the key counts",
 		"separators inside a part do not move the border between parts",
 		"long parts that differ only at their end stay apart",
+		"forget touches no other key's record",
 	},
 }, {
 	mistake: "joins the parts of a key by colons",
@@ -36,6 +37,7 @@ var wrongKeys = []wrong{{
 	},
 	caught: []string{
 		"separators inside a part do not move the border between parts",
+		"a scan of one application shows no other's records, and one of all shows all",
 	},
 }, {
 	mistake: "takes capitals for small letters",
@@ -44,12 +46,20 @@ var wrongKeys = []wrong{{
 		"case, accents and blanks count",
 		"any bytes make a key",
 		"a short part does not pass for the digest of a long one",
+		"get shows every key byte for byte, and of long parts the digest",
+		"forget touches no other key's record",
+		"a scan shows every key byte for byte, and of long parts the digest",
+		"a scan of one application shows no other's records, and one of all shows all",
 	},
 }, {
 	mistake: "takes no account of blanks at the end",
 	change:  naming(func(part string) string { return strings.TrimRight(part, " ") }),
 	caught: []string{
 		"case, accents and blanks count",
+		"get shows every key byte for byte, and of long parts the digest",
+		"forget touches no other key's record",
+		"a scan shows every key byte for byte, and of long parts the digest",
+		"a scan of one application shows no other's records, and one of all shows all",
 	},
 }, {
 	mistake: "ends a part at its first NUL",
@@ -59,18 +69,25 @@ var wrongKeys = []wrong{{
 	}),
 	caught: []string{
 		"any bytes make a key",
+		"get shows every key byte for byte, and of long parts the digest",
+		"a scan shows every key byte for byte, and of long parts the digest",
+		"a scan of one application shows no other's records, and one of all shows all",
 	},
 }, {
 	mistake: "replaces what is not UTF-8",
 	change:  naming(func(part string) string { return strings.ToValidUTF8(part, "\uFFFD") }),
 	caught: []string{
 		"any bytes make a key",
+		"get shows every key byte for byte, and of long parts the digest",
+		"a scan shows every key byte for byte, and of long parts the digest",
 	},
 }, {
 	mistake: "cuts long parts",
 	change:  naming(func(part string) string { return part[:min(len(part), store.MaxPart)] }),
 	caught: []string{
 		"long parts that differ only at their end stay apart",
+		"get shows every key byte for byte, and of long parts the digest",
+		"a scan shows every key byte for byte, and of long parts the digest",
 	},
 }, {
 	mistake: "lets a short part pass for the digest of a long one",
@@ -87,5 +104,7 @@ var wrongKeys = []wrong{{
 		"separators inside a part do not move the border between parts",
 		"long parts that differ only at their end stay apart",
 		"two applications never see each other's records",
+		"forget touches no other key's record",
+		"a scan of one application shows no other's records, and one of all shows all",
 	},
 }}

@@ -23,6 +23,18 @@ var wrongParks = []wrong{{
 		"the next step after a record lost its expiry gives it one",
 		"a parked key that lost its expiry stays parked and is given one",
 		"a batch of claims counts attempts and parks beyond the limit",
+		"get shows what a claim parked and until when",
+		"get finds no record where there is none, or only an expired one",
+		"get changes nothing",
+		"a parked key that was forgotten can run again",
+		"there is nothing to forget where there is no record, or only an expired one",
+		"a scan shows each record as it is",
+		"a scan does not show what has expired",
+		"a scan by status shows the records in it and no others",
+		"a scan for overdue claims shows those whose lease ended so long ago, and no others",
+		"a sweep removes what has expired",
+		"a sweep leaves alone what has not expired",
+		"a sweep removes no more than its limit and counts what it removed",
 	},
 }, {
 	mistake: "parks only what was released",
@@ -86,6 +98,15 @@ var wrongParks = []wrong{{
 	},
 	caught: []string{
 		"a key that a claim parked is free again when its keep ends",
+		"get shows what a claim parked and until when",
+		"get finds no record where there is none, or only an expired one",
+		"get changes nothing",
+		"there is nothing to forget where there is no record, or only an expired one",
+		"a scan shows each record as it is",
+		"a scan does not show what has expired",
+		"a scan by status shows the records in it and no others",
+		"a sweep removes what has expired",
+		"a sweep removes no more than its limit and counts what it removed",
 	},
 }, {
 	mistake: "lets copies move the end of parked",
@@ -137,6 +158,7 @@ var wrongParks = []wrong{{
 	},
 	caught: []string{
 		"a key that its owner parked is free again when its keep ends",
+		"get shows what its owner parked and until when",
 	},
 }, {
 	mistake: "parks for anybody",

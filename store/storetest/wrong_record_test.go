@@ -31,6 +31,9 @@ var wrongRecords = []wrong{{
 		"a live claim is judged by its own lease and horizon",
 		"a lapsed claim is judged by its own lease and horizon",
 		"a claim in flight that lost its expiry is busy for its lease and then lapses",
+		"get changes nothing",
+		"a scan shows each record as it is",
+		"a sweep leaves alone what has not expired",
 	},
 }, {
 	mistake: "judges a claim by the asker's horizon",
@@ -45,6 +48,10 @@ var wrongRecords = []wrong{{
 	caught: []string{
 		"a live claim is judged by its own lease and horizon",
 		"a lapsed claim is judged by its own lease and horizon",
+		"get changes nothing",
+		"a claim in flight is not forgotten and loses nothing",
+		"a scan shows each record as it is",
+		"a sweep leaves alone what has not expired",
 	},
 }, {
 	mistake: "remembers lapsed claims for ever",
@@ -59,6 +66,18 @@ var wrongRecords = []wrong{{
 	},
 	caught: []string{
 		"the memory of a lapsed claim ends with its horizon",
+		"get shows a claim in flight with its owner, attempt and terms",
+		"get shows a claim whose lease has ended as lapsed, and since when",
+		"get shows the fence that was drawn last",
+		"get finds no record where there is none, or only an expired one",
+		"get changes nothing",
+		"there is nothing to forget where there is no record, or only an expired one",
+		"a scan shows each record as it is",
+		"a scan does not show what has expired",
+		"a scan by status shows the records in it and no others",
+		"a scan for overdue claims shows those whose lease ended so long ago, and no others",
+		"a sweep removes what has expired",
+		"a sweep removes no more than its limit and counts what it removed",
 	},
 }, {
 	mistake: "remembers released claims for their lease, too",
@@ -73,6 +92,11 @@ var wrongRecords = []wrong{{
 	},
 	caught: []string{
 		"the memory of a released claim ends with its horizon",
+		"get shows a released claim as lapsed, and since when",
+		"get changes nothing",
+		"a scan shows each record as it is",
+		"a scan by status shows the records in it and no others",
+		"a scan for overdue claims shows those whose lease ended so long ago, and no others",
 	},
 }, {
 	mistake: "takes no notice of a lost expiry",
@@ -141,6 +165,9 @@ var wrongRecords = []wrong{{
 	},
 	caught: []string{
 		"a record that cannot be understood is corrupt and left alone",
+		"get changes nothing",
+		"a scan shows each record as it is",
+		"a sweep leaves alone what has not expired",
 	},
 }, {
 	mistake: "lets a release delete what it does not understand",

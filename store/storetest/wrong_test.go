@@ -20,7 +20,8 @@ type wrong struct {
 
 func wrongStores() []wrong {
 	return slices.Concat(wrongClaims, wrongCompletes, wrongReleases, wrongParks, wrongRenewals, wrongFences, wrongBatches,
-		wrongPulses, wrongRecords, wrongKeys, wrongFailures)
+		wrongPulses, wrongRecords, wrongKeys, wrongFailures,
+		wrongGets, wrongForgets, wrongScans, wrongSweeps)
 }
 
 func TestWrongStores(t *testing.T) {
