@@ -34,7 +34,7 @@ func (s Status) String() string { return name(statusNames[:], uint8(s), "Status"
 // was true when the store answered; only a claim tells who may run. All times
 // are by the store's clock.
 type Record struct {
-	Key    Key    // a part over MaxPart is known by its digest only, see Hashed
+	Key    Key    // a part over MaxPart may be known by its digest only, see Hashed
 	Hashed bool   // a part of Key is "~" and a digest: calls cannot name this record by Key
 	Status Status // what follows depends on it; what the store does not know is zero
 

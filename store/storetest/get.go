@@ -110,7 +110,7 @@ var getCases = []Case{{
 	run: func(x *trial) {
 		for _, k := range x.hostileKeys() {
 			want := x.consumed(k)
-			want.Key, want.Hashed = shown(k)
+			want.Key, want.Hashed = x.shown(k)
 			if x.showsFor(k, want); x.err != nil {
 				x.failedAt(k)
 				return

@@ -74,7 +74,7 @@ var scanCases = []Case{{
 		var all []sight
 		for _, k := range x.hostileKeys() {
 			want := x.consumed(k)
-			want.Key, want.Hashed = shown(k)
+			want.Key, want.Hashed = x.shown(k)
 			all = append(all, want)
 		}
 		x.finds(store.Query{Application: x.app, Limit: 10}, all...)
@@ -93,7 +93,7 @@ var scanCases = []Case{{
 			k := x.key("shared")
 			k.Application = application
 			s := x.consumed(k)
-			s.Key, s.Hashed = shown(k)
+			s.Key, s.Hashed = x.shown(k)
 			x.finds(store.Query{Application: application, Limit: 5}, s)
 			all = append(all, s)
 		}

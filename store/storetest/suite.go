@@ -29,6 +29,10 @@ type Harness struct {
 	// Default 50 ms, under FakeTime 1 s.
 	Unit time.Duration
 
+	// MaxPart is the longest part of a key, in bytes, that the store keeps as it
+	// is: store.MaxPart, the default, or more.
+	MaxPart int
+
 	Hooks
 }
 
@@ -109,6 +113,7 @@ func (c Case) Judge(t *testing.T, h Harness) error {
 			h.Unit = time.Second
 		}
 	}
+	h.MaxPart = max(h.MaxPart, store.MaxPart)
 	if !h.FakeTime {
 		return c.judge(t, h)
 	}

@@ -1,5 +1,5 @@
-// Package sqlrecord is what the stores in SQL databases have in common: the
-// names and states of their records.
+// Package sqlrecord is what the stores in SQL databases have in common. Use this
+// when you write one: it has the names of records and the rules of their life.
 package sqlrecord
 
 import (

@@ -1,0 +1,237 @@
+package mysqlstore
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
+
+// notSent is the end of a context before anything was sent.
+type notSent struct{ error }
+
+// Unwrap returns the context's error.
+func (e notSent) Unwrap() error { return e.error }
+
+// noConnection is a failure to get a connection.
+type noConnection struct{ error }
+
+func (e noConnection) Unwrap() error { return e.error }
+
+func noConn(err error) error { return noConnection{err} }
+
+var errBadConn = driver.ErrBadConn
+
+// The errors of a server that this package knows by number.
+const (
+	erAccessDeniedDB   = 1044
+	erAccessDenied     = 1045
+	erLockWaitTimeout  = 1205
+	erDeadlock         = 1213
+	erReadOnly         = 1290
+	erReadOnlyTx       = 1792
+	erReadOnlyMode     = 1836
+	erTooLong          = 1406
+	erWrongValue       = 1366
+	erOutOfRange       = 1264
+	erOutOfRangeResult = 1690
+	erPacketTooLarge   = 1153
+)
+
+// replies classifies what a server answers instead of a result. Every statement
+// of this package is its own transaction: one that ended in an error was undone.
+var replies = map[uint16]struct {
+	class store.Class
+	again bool
+}{
+	1040:              {store.NotApplied, true},  // too many connections
+	1203:              {store.NotApplied, true},  // too many connections of one user
+	1226:              {store.NotApplied, false}, // a quota of the user
+	1129:              {store.NotApplied, false}, // host blocked
+	1021:              {store.NotApplied, false}, // disk full
+	1114:              {store.NotApplied, false}, // table full
+	1180:              {store.Unknown, true},     // error during commit
+	1037:              {store.NotApplied, false}, // out of memory
+	1041:              {store.NotApplied, false},
+	1038:              {store.NotApplied, false}, // out of sort memory
+	1206:              {store.NotApplied, true},  // the lock table is full
+	erLockWaitTimeout: {store.NotApplied, false},
+	erDeadlock:        {store.NotApplied, true},
+	erReadOnly:        {store.NotApplied, true},
+	erReadOnlyTx:      {store.NotApplied, true},
+	erReadOnlyMode:    {store.NotApplied, true},
+	1223:              {store.NotApplied, false}, // conflicting read lock
+	3100:              {store.NotApplied, false}, // a replication hook refused the commit
+	1047:              {store.NotApplied, true},  // a Galera node that is not ready
+
+	erAccessDeniedDB:   {store.Permanent, false},
+	erAccessDenied:     {store.Permanent, false},
+	1698:               {store.Permanent, false}, // access denied without a password
+	1049:               {store.Permanent, false}, // no such database
+	1046:               {store.Permanent, false}, // no database selected
+	1054:               {store.Permanent, false}, // no such column
+	1064:               {store.Permanent, false}, // syntax
+	1142:               {store.Permanent, false}, // a right for the table is missing
+	1143:               {store.Permanent, false}, // a right for a column is missing
+	1227:               {store.Permanent, false}, // a right is missing
+	1146:               {store.Permanent, false}, // no such table
+	1347:               {store.Permanent, false}, // not a table
+	1364:               {store.Permanent, false}, // a column without a default
+	1048:               {store.Permanent, false}, // a column that cannot be NULL
+	1136:               {store.Permanent, false}, // number of columns
+	1292:               {store.Permanent, false}, // wrong value
+	erOutOfRange:       {store.Permanent, false},
+	erWrongValue:       {store.Permanent, false},
+	erTooLong:          {store.Permanent, false},
+	erOutOfRangeResult: {store.Permanent, false},
+	erPacketTooLarge:   {store.Permanent, false},
+	1062:               {store.Permanent, false}, // another unique key
+	1820:               {store.Permanent, false}, // the password has expired
+	1862:               {store.Permanent, false},
+	1524:               {store.Permanent, false}, // unknown authentication plugin
+	1251:               {store.Permanent, false},
+}
+
+// failures classifies errors that are no answer of a server. The first row that
+// fits counts.
+var failures = []struct {
+	what  string
+	is    func(error) bool
+	class store.Class
+	again bool
+}{
+	{"context ended before the call", as[notSent], store.NotApplied, false},
+	{"record vanished", is(errVanished), store.NotApplied, true},
+	{"read back failed", as[applied], store.Unknown, true},
+	{"certificate refused", as[*tls.CertificateVerificationError], store.Permanent, false},
+	{"unknown authority", as[x509.UnknownAuthorityError], store.Permanent, false},
+	{"server speaks no TLS", as[tls.RecordHeaderError], store.Permanent, false},
+	{"server has no TLS", is(mysql.ErrNoTLS), store.Permanent, false},
+	{"pool closed", closed, store.Permanent, false},
+	{"no connection, time over", func(err error) bool {
+		return as[noConnection](err) && (is(context.DeadlineExceeded)(err) || is(context.Canceled)(err))
+	}, store.NotApplied, false},
+	{"no connection", as[noConnection], store.NotApplied, true},
+	{"connection was dead before", is(driver.ErrBadConn), store.NotApplied, true},
+	{"connection given back", is(sql.ErrConnDone), store.NotApplied, true},
+	{"statement too large", is(mysql.ErrPktTooLarge), store.Permanent, false},
+	{"deadline", is(context.DeadlineExceeded), store.Unknown, false},
+	{"cancelled", is(context.Canceled), store.Unknown, false},
+	{"connection ended", is(mysql.ErrInvalidConn), store.Unknown, true},
+	{"read or write failed", as[net.Error], store.Unknown, true},
+}
+
+// classify tells what a failed try may have done, and whether trying again at
+// once is worth it. What it does not know is Unknown.
+func classify(err error) (class store.Class, again bool) {
+	if as[applied](err) {
+		return store.Unknown, true
+	}
+	var answered *mysql.MySQLError
+	if errors.As(err, &answered) {
+		r, known := replies[answered.Number]
+		if !known {
+			return store.Unknown, false
+		}
+		return r.class, r.again
+	}
+	for _, f := range failures {
+		if f.is(err) {
+			return f.class, f.again
+		}
+	}
+	return store.Unknown, false
+}
+
+// cause is the error to show. A server's text may repeat what was sent, such as
+// the ID of a key: its number and SQLSTATE say as much to whoever must act.
+func cause(err, earlier error) error {
+	shown := redacted(err)
+	if earlier != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+		return fmt.Errorf("%w, after: %v", shown, redacted(earlier))
+	}
+	return shown
+}
+
+// reply is a server's error without the values that its text may repeat.
+type reply struct {
+	*mysql.MySQLError
+	text string
+}
+
+// Error names the error's number and meaning.
+func (r reply) Error() string { return r.text }
+
+// Unwrap returns the server's error, text and all.
+func (r reply) Unwrap() error { return r.MySQLError }
+
+func redacted(err error) error {
+	var answered *mysql.MySQLError
+	if !errors.As(err, &answered) {
+		return err
+	}
+	return reply{answered, fmt.Sprintf("error %d (%s): %s", answered.Number, answered.SQLState, meaning(answered))}
+}
+
+func number(err error) uint16 {
+	var answered *mysql.MySQLError
+	if errors.As(err, &answered) {
+		return answered.Number
+	}
+	return 0
+}
+
+func deadlock(err error) bool    { return number(err) == erDeadlock }
+func lockTimeout(err error) bool { return number(err) == erLockWaitTimeout }
+
+// readOnly reports whether the server has become a replica, or is one.
+func readOnly(err error) bool {
+	n := number(err)
+	return n == erReadOnly || n == erReadOnlyTx || n == erReadOnlyMode
+}
+
+// ofOneRow reports whether one row of several may be to blame.
+func ofOneRow(err error) bool {
+	switch number(err) {
+	case erTooLong, erWrongValue, erOutOfRange, erOutOfRangeResult, erPacketTooLarge, 1062, 1292:
+		return true
+	}
+	return errors.Is(err, mysql.ErrPktTooLarge)
+}
+
+// closed reports whether the caller has closed the pool: package sql has no
+// name for that error.
+func closed(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if err.Error() == "sql: database is closed" {
+			return true
+		}
+	}
+	return false
+}
+
+func is(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
+}
+
+func as[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
+}
+
+// meaning is what a server's error says without the values in quotes, which it
+// repeats from the statement.
+func meaning(e *mysql.MySQLError) string {
+	if _, known := replies[e.Number]; !known || ofOneRow(e) {
+		return "see the server's list of errors"
+	}
+	return e.Message
+}

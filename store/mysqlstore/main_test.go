@@ -1,0 +1,78 @@
+package mysqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql" // the driver of the pools
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/mysqlstore"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
+)
+
+// ample is time enough for anything that does not hang.
+const ample = time.Minute
+
+// onServers runs a test on every server that the store is for.
+func onServers(t *testing.T, test func(t *testing.T, address string)) {
+	for _, server := range []struct{ name, env string }{
+		{"MariaDB", "DEDUP_TEST_MARIADB"}, {"MySQL", "DEDUP_TEST_MYSQL"},
+	} {
+		t.Run(server.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, storetest.Server(t, server.env))
+		})
+	}
+}
+
+// pool connects to a server. params are of the driver's DSN.
+func pool(t testing.TB, address, params string) *sql.DB {
+	t.Helper()
+	if params != "" {
+		params = "&" + params
+	}
+	db, err := sql.Open("mysql", "root@tcp("+address+")/dedup?innodb_lock_wait_timeout=1"+params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(16)
+	db.SetMaxIdleConns(16)
+	t.Cleanup(func() { _ = db.Close() }) // nothing is left to lose
+	return db
+}
+
+// table is a name that no other test uses, for a table that is dropped when the
+// test ends.
+func table(t testing.TB, db *sql.DB) string {
+	name := "test_" + store.NewToken().String()
+	t.Cleanup(func() {
+		if _, err := db.Exec("DROP TABLE IF EXISTS " + name); err != nil {
+			t.Error(err)
+		}
+	})
+	return name
+}
+
+// migrated is a store over a table of its own.
+func migrated(t testing.TB, db *sql.DB, o mysqlstore.Options) *mysqlstore.Store {
+	t.Helper()
+	o.Table = table(t, db)
+	s, err := mysqlstore.New(db, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Migrate(within(t, ample)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// within is a context for one call.
+func within(t testing.TB, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,163 @@
+package mysqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
+
+// Schema is the statement that makes the table, for those who have a tool for
+// migrations. It does nothing when there is a table of that name.
+func (s *Store) Schema() string {
+	source, err := sources.ReadFile("sql/" + s.layout.table + ".sql")
+	if err != nil {
+		panic(err) // the file is not in the program
+	}
+	return s.layout.fill(strings.TrimSpace(string(source)), s.table()) + ";\n"
+}
+
+func (s *Store) table() string { return "`" + s.options.Table + "`" }
+
+// Plan returns the statements that make or mend the table, in their order, and
+// none when it is as it should be. It changes nothing.
+func (s *Store) Plan(ctx context.Context) ([]string, error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, s.failed("plan", noConn(err))
+	}
+	defer conn.Close() // gives it back to the pool
+	plan, err := s.plan(ctx, conn)
+	if err != nil {
+		return nil, s.failed("plan", err)
+	}
+	return plan, nil
+}
+
+// Migrate makes the table, or mends it in place. Any number of instances may
+// call it at once: one works while the others wait, for as long as ctx allows.
+// The user of the pool needs the right to create or to alter the table. A large
+// table is copied by the server meanwhile, and must not be written to: stop its
+// consumers, or run the statements of [Store.Plan] with a tool for such tables.
+func (s *Store) Migrate(ctx context.Context) error {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return s.failed("migrate", noConn(err))
+	}
+	defer conn.Close() // gives it back to the pool
+	if err := s.migrate(ctx, conn); err != nil {
+		return s.failed("migrate", err)
+	}
+	return nil
+}
+
+func (s *Store) migrate(ctx context.Context, conn *sql.Conn) error {
+	release, err := s.lock(ctx, conn, "schema", patience)
+	if err != nil {
+		return err
+	}
+	defer release()
+	plan, err := s.plan(ctx, conn)
+	if err != nil || len(plan) == 0 {
+		return err
+	}
+	// A part of a name that does not fit must end the statement, not be cut.
+	if _, err := conn.ExecContext(ctx, "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')"); err != nil {
+		return err
+	}
+	defer conn.Raw(func(any) error { return errBadConn }) // so that the next user has the pool's own sql_mode
+	for _, statement := range plan {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%w, in: %s", err, statement)
+		}
+	}
+	return nil
+}
+
+// patience is how long, in seconds, an instance waits for another's migration,
+// if its context lets it. A server ends the wait when the connection ends.
+const patience = 3600
+
+// lock takes a lock of the server's by name. It ends with the connection.
+func (s *Store) lock(ctx context.Context, conn *sql.Conn, what string, seconds int) (release func(), err error) {
+	name := "CONCAT('dedup." + what + ".', LEFT(SHA1(CONCAT(DATABASE(), '." + s.options.Table + "')), 32))"
+	var got sql.NullInt64
+	if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK("+name+", "+strconv.Itoa(seconds)+")").Scan(&got); err != nil {
+		return nil, err
+	}
+	if got.Int64 != 1 {
+		return nil, errLocked
+	}
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		if _, err := conn.ExecContext(ctx, "DO RELEASE_LOCK("+name+")"); err != nil {
+			_ = conn.Raw(func(any) error { return errBadConn }) // the lock must not stay with the pool
+		}
+	}, nil
+}
+
+// column is one of the table, as its file in the folder sql defines it.
+type column struct {
+	name       string
+	kind       string // in lower case, such as varbinary
+	length     int64  // in bytes, 0 for numbers
+	defaulted  bool
+	definition string
+}
+
+var columnPattern = regexp.MustCompile(`(?m)^  ([a-z_]+) +([A-Z]+)(?:\((\d+)\))? +NOT NULL(.*?),$`)
+
+func (l *layout) columns() []column {
+	source, err := sources.ReadFile("sql/" + l.table + ".sql")
+	if err != nil {
+		panic(err) // the file is not in the program
+	}
+	var columns []column
+	for _, m := range columnPattern.FindAllStringSubmatch(string(source), -1) {
+		length, _ := strconv.ParseInt(m[3], 10, 64) // "" is 0: a number
+		columns = append(columns, column{
+			name: m[1], kind: strings.ToLower(m[2]), length: length,
+			defaulted:  strings.Contains(m[4], " DEFAULT "),
+			definition: strings.Join(strings.Fields(strings.TrimSuffix(m[0], ",")), " "),
+		})
+	}
+	return columns
+}
+
+// plan compares the live table with the one that it should be.
+func (s *Store) plan(ctx context.Context, conn *sql.Conn) ([]string, error) {
+	live, err := s.inspect(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	if live == nil {
+		return []string{strings.TrimSpace(uncommented(strings.TrimSuffix(s.Schema(), ";\n")))}, nil
+	}
+	var changes []string
+	for _, want := range s.layout.columns() {
+		switch have, found := live.columns[want.name]; {
+		case !found:
+			changes = append(changes, "ADD COLUMN "+want.definition)
+		case !have.serves(want):
+			changes = append(changes, "MODIFY COLUMN "+want.definition)
+		}
+	}
+	if live.engine != "InnoDB" {
+		changes = append(changes, "ENGINE=InnoDB")
+	}
+	changes = append(changes, live.keys(s.layout)...)
+	if len(changes) == 0 {
+		return nil, nil
+	}
+	return []string{"ALTER TABLE " + s.table() + " " + strings.Join(changes, ", ")}, nil
+}
+
+func (s *Store) failed(op string, err error) error {
+	class, _ := classify(err)
+	return &store.Error{Driver: "mysqlstore", Op: op, Class: class, Err: cause(err, nil)}
+}

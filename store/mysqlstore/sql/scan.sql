@@ -1,0 +1,4 @@
+-- Records for people and tools to read, those that count as absent included.
+SELECT {names}, {state}, owner, attempts, lease_ms, horizon_ms, fence, expire_time,
+	{leaseEnd} - {now}, LEAST(expire_time, 9000000000000000) - {now}, {absent}
+FROM {table} WHERE {where}
