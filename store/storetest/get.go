@@ -180,7 +180,7 @@ func (x *trial) expired() []store.Key {
 	x.complete(done, a, x.h.Unit, store.Completed)
 	parked := x.key("was parked")
 	x.parked(parked, store.NewToken(), x.h.Unit)
-	released, lapsed := x.lapsing(x.key("was released"), a), x.lapsing(x.key("was lapsed"), a)
+	released, lapsed := x.request(x.key("was released"), a), x.lapsing(x.key("was lapsed"), a)
 	released.Horizon, lapsed.Horizon = x.h.Unit, x.h.Unit
 	x.claimed(released)
 	x.release(released.Key, a, true, nil)

@@ -93,6 +93,11 @@ var wrongRecords = []wrong{{
 	caught: []string{
 		"the memory of a released claim ends with its horizon",
 		"get shows a released claim as lapsed, and since when",
+		"get finds no record where there is none, or only an expired one",
+		"there is nothing to forget where there is no record, or only an expired one",
+		"a scan does not show what has expired",
+		"a sweep removes what has expired",
+		"a sweep removes no more than its limit and counts what it removed",
 		"get changes nothing",
 		"a scan shows each record as it is",
 		"a scan by status shows the records in it and no others",
