@@ -46,7 +46,8 @@ type Hooks struct {
 	WrongType func(ctx context.Context, s store.Store, k store.Key) error
 	// Persist removes the expiry of the record of k, as PERSIST does.
 	Persist func(ctx context.Context, s store.Store, k store.Key) error
-	// HasExpiry reports whether there is a record of k and it has an expiry.
+	// HasExpiry reports whether there is a record of k and it has an expiry. One
+	// that has expired counts until it is removed.
 	HasExpiry func(ctx context.Context, s store.Store, k store.Key) (bool, error)
 	// Silent gives a Store whose server takes every call and never answers.
 	Silent func(t testing.TB) store.Store

@@ -18,7 +18,7 @@ var sweepCases = []Case{{
 	needs: sweeper | hasExpiry,
 	run: func(x *trial) {
 		keys := x.expired()
-		x.sweepUntil(100, func() bool { return !slices.ContainsFunc(keys, x.isThere) })
+		x.sweepUntil(func() bool { return !slices.ContainsFunc(keys, x.isThere) })
 		for _, k := range keys {
 			x.attempt(x.request(k, store.NewToken()), 1)
 		}
@@ -61,7 +61,7 @@ var sweepCases = []Case{{
 			x.complete(k, a, time.Duration(2*i+1)*x.h.Unit, store.Completed)
 		}
 		x.wait(6 * x.h.Unit)
-		x.sweepUntil(1, func() bool { return x.oldestLeft(keys) == len(keys) })
+		x.sweepUntil(func() bool { return x.oldestLeft(keys) == len(keys) })
 	},
 }, {
 	Name:     "of many concurrent claims beside sweeps exactly one is granted",
@@ -93,11 +93,11 @@ func (x *trial) sweep(limit int) int {
 	return n
 }
 
-// sweepUntil sweeps until the case is done. A sweep may find that another one
-// is at work.
-func (x *trial) sweepUntil(limit int, done func() bool) {
+// sweepUntil sweeps until the case is done, in steps that grow because a server
+// has the backlog of others too. A sweep may find that another one is at work.
+func (x *trial) sweepUntil(done func() bool) {
 	end := time.Now().Add(20*x.h.Unit + 10*time.Second)
-	for !done() && x.err == nil {
+	for limit := 1; x.err == nil && !done(); limit = min(2*limit, 1000) {
 		if x.sweep(limit) == 0 {
 			x.wait(x.h.Unit / 5)
 		}

@@ -58,6 +58,7 @@ var wrongSweeps = []wrong{{
 	mistake: "sweeps one record more than its limit",
 	change:  func(s *reference) { s.sweep = func(s *reference, limit int) int { return sweep(s, limit+1) } },
 	caught: []string{
+		"a sweep removes what has expired",
 		"a sweep removes no more than its limit and counts what it removed",
 		"a sweep removes the longest expired first",
 	},
