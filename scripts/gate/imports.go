@@ -55,7 +55,9 @@ func isDriver(path string) bool {
 }
 
 // isCore reports whether path may link nothing but the standard library.
-func isCore(path string) bool { return path == "store" || within(path, "listener/dedup") }
+func isCore(path string) bool {
+	return path == "store" || within(path, "store/sweep", "listener/dedup")
+}
 
 func isTestSupport(path string) bool {
 	return slices.ContainsFunc(strings.Split(path, "/"), func(name string) bool { return strings.HasSuffix(name, "test") })
