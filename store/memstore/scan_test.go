@@ -39,6 +39,21 @@ func TestAScanListsRecordsInTheOrderInWhichTheyWereAdded(t *testing.T) {
 	}
 }
 
+func TestAScanShowsARecordThatTookTheRoomOfAnExpiredOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore(t, memstore.Options{})
+		for i := range 10 {
+			complete(t, s, request(strconv.Itoa(i)))
+		}
+		time.Sleep(keepTime)
+		complete(t, s, request("5"))
+		p, err := s.Scan(t.Context(), store.Query{Limit: 20})
+		if err != nil || len(p.Records) != 1 || p.Records[0].Key.ID != "5" {
+			t.Errorf("got %v, %v, want key 5 alone", p.Records, err)
+		}
+	})
+}
+
 func TestAScanBesideClaimsShowsEveryRecordThatStaysOnce(t *testing.T) {
 	s := newStore(t, memstore.Options{})
 	const staying = 20_000

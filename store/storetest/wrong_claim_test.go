@@ -217,6 +217,7 @@ var wrongClaims = []wrong{{
 		"an invalid complete, release, park, renewal or fence is refused and touches no record",
 		"concurrent calls with lost replies and repeats look as if they had happened one after the other",
 		"a claim in flight is not forgotten and loses nothing",
+		"a sweep removes the longest expired first",
 	},
 }, {
 	mistake: "counts a repeated claim as an attempt",
@@ -246,6 +247,7 @@ var wrongClaims = []wrong{{
 	},
 	caught: []string{
 		"claiming again with the same token arms the lease that the repeat asks for",
+		"a sweep removes the longest expired first",
 	},
 }, {
 	mistake: "grants a late copy of a released claim",

@@ -49,6 +49,7 @@ var wrongCompletes = []wrong{{
 		"a sweep removes what has expired",
 		"a sweep removes no more than its limit and counts what it removed",
 		"of many concurrent claims beside sweeps exactly one is granted",
+		"a sweep removes the longest expired first",
 	},
 }, {
 	mistake: "lets copies move the end of done",

@@ -223,6 +223,7 @@ var wrongGets = []wrong{{
 		"get changes nothing",
 		"a scan shows each record as it is",
 		"a scan by status shows the records in it and no others",
+		"a scan does not show what has expired",
 	},
 }, {
 	mistake: "forgets a lapsed claim that somebody has seen",

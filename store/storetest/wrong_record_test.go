@@ -78,6 +78,7 @@ var wrongRecords = []wrong{{
 		"a scan for overdue claims shows those whose lease ended so long ago, and no others",
 		"a sweep removes what has expired",
 		"a sweep removes no more than its limit and counts what it removed",
+		"a sweep removes the longest expired first",
 	},
 }, {
 	mistake: "remembers released claims for their lease, too",

@@ -25,6 +25,7 @@ var wrongSweeps = []wrong{{
 	caught: []string{
 		"a sweep removes what has expired",
 		"a sweep removes no more than its limit and counts what it removed",
+		"a sweep removes the longest expired first",
 	},
 }, {
 	mistake: "sweeps claims whose lease has ended",
