@@ -11,6 +11,25 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/internal/sqlrecord"
 )
 
+// answered takes the result of a statement about this call alone.
+func (c *call) answered(result sql.Result) error {
+	id, err := result.LastInsertId()
+	if err == nil {
+		c.decided(id)
+	}
+	return err
+}
+
+// failed takes the error of a statement about this call alone. A row that
+// somebody keeps locked for longer than the server waits is busy.
+func (c *call) failed(err error) {
+	if c.op == opClaim && lockTimeout(err) {
+		c.verdict = store.Verdict{State: store.Busy, Left: lockedLeft}
+		return
+	}
+	c.err = err
+}
+
 // decided takes the answer of a statement about this call alone.
 func (c *call) decided(id int64) {
 	code, number := id>>codeShift, id&(1<<codeShift-1)

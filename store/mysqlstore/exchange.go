@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 )
 
 const (
@@ -19,10 +17,22 @@ const (
 	deadlocks = 8   // how often one statement is repeated after a deadlock
 )
 
-// exchange makes the calls, on one connection: the releases, renewals, parks
-// and fences first, so that nothing in a group can be refused what a later call
-// of the same group gave up.
+// exchange makes the calls: the releases, renewals, parks and fences first, so
+// that nothing in a group is refused what another call of it gives up.
 func (s *Store) exchange(ctx context.Context, calls []*call) {
+	if len(calls) == 1 {
+		if stmt := s.prepared(ctx, calls[0]); stmt != nil {
+			s.alone(ctx, stmt, calls[0])
+			s.reconnect(ctx, calls)
+			return
+		}
+	}
+	s.gathered(ctx, calls)
+	s.reconnect(ctx, calls)
+}
+
+// gathered makes the calls on one connection.
+func (s *Store) gathered(ctx context.Context, calls []*call) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		fail(calls, noConn(err))
@@ -38,7 +48,7 @@ func (s *Store) exchange(ctx context.Context, calls []*call) {
 		func(calls []*call) string { return s.owned(s.texts.renew, calls) })
 	for _, c := range calls {
 		if c.op == opPark || c.op == opFence {
-			s.attempt(ctx, conn, []*call{c}, s.lone)
+			s.attempt(ctx, conn, []*call{c}, s.parkOrFence)
 		}
 	}
 	for _, c := range pick(calls, (*call).brief) {
@@ -47,7 +57,6 @@ func (s *Store) exchange(ctx context.Context, calls []*call) {
 	s.chunks(ctx, conn, pick(calls, func(c *call) bool {
 		return (c.op == opClaim || c.op == opComplete) && !c.brief()
 	}), s.upsert)
-	s.discard(conn, calls)
 }
 
 // brief reports whether the record of a claim may be gone before it is read back.
@@ -70,8 +79,8 @@ func (s *Store) order(a, b *call) int {
 	return 0
 }
 
-// lone is the statement of a park or of a fence.
-func (s *Store) lone(calls []*call) string {
+// parkOrFence is the statement of a park or of a fence.
+func (s *Store) parkOrFence(calls []*call) string {
 	if calls[0].op == opFence {
 		return s.owned(s.texts.fence, calls)
 	}
@@ -93,8 +102,8 @@ func (s *Store) attempt(ctx context.Context, conn *sql.Conn, calls []*call, stat
 	err := s.statement(ctx, conn, calls, statement)
 	switch {
 	case err == nil:
-	case len(calls) == 1 && lockTimeout(err) && calls[0].op == opClaim:
-		calls[0].verdict = store.Verdict{State: store.Busy, Left: lockedLeft}
+	case len(calls) == 1:
+		calls[0].failed(err)
 	case len(calls) > 1 && lockTimeout(err) && ctx.Err() == nil:
 		for _, c := range calls {
 			s.attempt(ctx, conn, []*call{c}, statement)
@@ -116,11 +125,9 @@ func (s *Store) statement(ctx context.Context, conn *sql.Conn, calls []*call, te
 	switch {
 	case len(calls) == 1:
 		result, err := execute(ctx, conn, text(calls))
-		if err != nil {
-			return err
+		if err == nil {
+			err = calls[0].answered(result)
 		}
-		id, err := result.LastInsertId()
-		calls[0].decided(id)
 		return err
 	case calls[0].op == opRelease, calls[0].op == opRenew:
 		return s.locked(ctx, conn, calls, text(calls))
@@ -166,8 +173,12 @@ func (s *Store) inTransaction(ctx context.Context, conn *sql.Conn, calls []*call
 // execute executes a statement. A deadlock undoes it, and the next try usually
 // succeeds.
 func execute(ctx context.Context, conn *sql.Conn, text string) (sql.Result, error) {
+	return repeated(ctx, func() (sql.Result, error) { return conn.ExecContext(ctx, text) })
+}
+
+func repeated(ctx context.Context, execute func() (sql.Result, error)) (sql.Result, error) {
 	for try := 0; ; try++ {
-		result, err := conn.ExecContext(ctx, text)
+		result, err := execute()
 		if !deadlock(err) || try == deadlocks || !pause(ctx, try) {
 			return result, err
 		}
@@ -203,11 +214,18 @@ func at(flag bool) int {
 	return 0
 }
 
-// discard closes a connection to a server that has become a replica, so that
-// the next call looks for the primary again.
-func (s *Store) discard(conn *sql.Conn, calls []*call) {
-	if slices.ContainsFunc(calls, func(c *call) bool { return readOnly(c.err) }) {
-		_ = conn.Raw(func(any) error { return errBadConn }) // it returns that error
+// reconnect closes the idle connections when the server has become a replica, so
+// that the next calls look for the primary again.
+func (s *Store) reconnect(ctx context.Context, calls []*call) {
+	if !slices.ContainsFunc(calls, func(c *call) bool { return readOnly(c.err) }) {
+		return
+	}
+	for range s.db.Stats().Idle {
+		conn, err := s.db.Conn(ctx)
+		if err != nil {
+			return
+		}
+		_ = conn.Raw(func(any) error { return errBadConn }) // which closes it, and is what Raw returns
 	}
 }
 

@@ -136,13 +136,15 @@ func (l *layout) fill(text, table string) string {
 		"{key}", strings.Join(l.names[:l.keys], ", "),
 		"{over}", l.over, "{memory}", l.memory, "{leaseEnd}", l.leaseEnd, "{state}", l.state, "{absent}", l.absent,
 		"{bounded}", l.bounded, "{latest}", l.latest,
+		"{wasAbsent}", strings.ReplaceAll(l.absent, "{now}", "{this}"),
+		"{wasLatest}", strings.ReplaceAll(l.latest, "{now}", "{this}"),
 		"{decide}", l.decide, "{released}", l.released, "{setParked}", l.setParked,
 	}
 	// Words of the layout hold each other two deep at most, and then {now} and codes.
 	for range 3 {
 		text = strings.NewReplacer(words...).Replace(text)
 	}
-	return strings.NewReplacer(append(codeWords(), "{now}", now)...).Replace(text)
+	return strings.NewReplacer(append(codeWords(), "{now}", now, "{this}", "VALUES(change_time)")...).Replace(text)
 }
 
 // codeWords are {name}, the decision of a code, and {name.code}, the code alone.

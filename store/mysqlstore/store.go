@@ -22,6 +22,7 @@ type Store struct {
 	layout  *layout
 	texts   texts
 	line    *line.Line[[sha256.Size]byte, *call]
+	lone    [2]lone // by whether it completes
 }
 
 var (
@@ -62,7 +63,7 @@ func open(db *sql.DB, o Options, l *layout) (*Store, error) {
 // travel is how calls of different callers share statements. A commit takes
 // about as long for many rows as for one.
 var travel = line.Limits{
-	MaxBusy: 2, Enough: 16,
+	MaxBusy: 2, Enough: 8,
 	Overdue: 50 * time.Millisecond, MaxLate: 8,
 	Grace: time.Second,
 }

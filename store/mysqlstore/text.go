@@ -91,22 +91,31 @@ func (s *Store) appendEach(text []byte, calls []*call, appendOne func([]byte, *c
 func (s *Store) appendRow(text []byte, c *call) []byte {
 	text = append(text, '(')
 	text = s.appendNames(text, c)
-	numbers := [...]int64{1, c.maxAttempts, c.lease, c.horizon, c.keep, 0}
-	status, expires := ",'CONSUMING',", c.lease+s.beyond(c)
+	status := ",'CONSUMING',"
 	if c.op == opComplete {
-		numbers = [...]int64{0, 0, 0, 0, c.keep, codeRecreated}
-		status, expires = ",'CONSUMED',", c.keep
+		status = ",'CONSUMED',"
 	}
+	numbers, expires := s.rowValues(c)
 	text = appendHex(append(text, status...), c.token[:])
 	for _, n := range numbers {
 		text = appendNumber(append(text, ','), n)
 	}
-	text = append(append(append(text, ','), now...), '+')
+	text = append(append(append(text, ','), now...), ',')
+	text = append(append(text, now...), '+')
 	text = appendNumber(text, expires)
 	if s.compat() {
 		text = appendNumber(append(text, ','), s.skewOf(c))
 	}
 	return append(text, ')')
+}
+
+// rowValues are what a claim or a complete inserts from attempts to found, and
+// how far from now it expires.
+func (s *Store) rowValues(c *call) (numbers [6]int64, expires int64) {
+	if c.op == opComplete {
+		return [...]int64{0, 0, 0, 0, c.keep, codeRecreated}, c.keep
+	}
+	return [...]int64{1, c.maxAttempts, c.lease, c.horizon, c.keep, 0}, c.lease + s.beyond(c)
 }
 
 // upsert is the statement for claims and completes.

@@ -18,6 +18,7 @@ CREATE TABLE IF NOT EXISTS {table} (
   fence            BIGINT         NOT NULL DEFAULT 0,
   found            INT            NOT NULL DEFAULT 0,
   decision         BIGINT         NOT NULL DEFAULT 0,
+  change_time      BIGINT         NOT NULL DEFAULT 0,
   mark             VARBINARY(16)  NOT NULL DEFAULT '',
   UNIQUE KEY uniq_key (application_name, topic, tag, msg_uniq_key),
   KEY status_expire_time (status, expire_time)

@@ -17,6 +17,7 @@ CREATE TABLE IF NOT EXISTS {table} (
   fence        BIGINT         NOT NULL DEFAULT 0 COMMENT 'last number drawn',
   found        INT            NOT NULL DEFAULT 0 COMMENT 'what the complete met',
   decision     BIGINT         NOT NULL DEFAULT 0 COMMENT 'scratch of a statement',
+  change_time  BIGINT         NOT NULL COMMENT 'when status or owner changed last',
   expire_time  BIGINT         NOT NULL COMMENT 'when the record counts as absent; the lease of a claim ends horizon_ms before',
   PRIMARY KEY (key_hash),
   KEY status_expire_time (status, expire_time)

@@ -6,5 +6,6 @@ UPDATE {table} SET
 decision = 0 * LAST_INSERT_ID(1),
 expire_time = IF({state} = 'CONSUMING', {now} + {keep}, expire_time),
 keep_ms = IF({state} = 'CONSUMING', {keep}, keep_ms),
+change_time = IF({state} = 'CONSUMING', {now}, change_time),
 {setParked}
 WHERE ({owned}) AND {state} IN ('CONSUMING', 'PARKED') AND NOT ({absent})

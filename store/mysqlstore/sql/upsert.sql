@@ -1,6 +1,6 @@
 -- Claims and completes, one row each, in the order of the primary key. A row
 -- with status CONSUMING is a claim: owner is its token, keep_ms how long a park
--- by it keeps. A row with status CONSUMED is a complete.
+-- by it keeps. A row with status CONSUMED is a complete. change_time is now.
 --
 -- Assignments are made one after the other, each seeing those before it.
 -- decision comes first, from what the row says: a code times 2^44, plus the
@@ -12,22 +12,22 @@
 -- claim that gave a record its expiry back leaves the head of its token in
 -- decision.
 INSERT INTO {table} ({names}, status, owner, attempts, max_attempts,
-	lease_ms, horizon_ms, keep_ms, found, expire_time{more})
+	lease_ms, horizon_ms, keep_ms, found, change_time, expire_time{more})
 VALUES {rows}
 ON DUPLICATE KEY UPDATE
 decision = CASE
 	WHEN VALUES(status) = 'CONSUMED' THEN CASE
-		WHEN {absent} THEN {recreated}
+		WHEN {wasAbsent} THEN {recreated}
 		WHEN status = 'CONSUMED' THEN IF(owner = VALUES(owner), {repeated}, {already})
 		WHEN {state} = 'CONSUMING' THEN IF(owner = VALUES(owner), {completed}, {late})
 		WHEN {state} IN ('RELEASED', 'PARKED') THEN {late}
 		ELSE {repaired} END
-	WHEN {absent} THEN {claimed} + 1
-	WHEN status = 'CONSUMED' THEN IF(expire_time > {latest}, {doneRearmed}, {done})
-	WHEN {state} = 'PARKED' THEN IF(expire_time > {now} + keep_ms, {parkedRearmed}, {parked})
+	WHEN {wasAbsent} THEN {claimed} + 1
+	WHEN status = 'CONSUMED' THEN IF(expire_time > {wasLatest}, {doneRearmed}, {done})
+	WHEN {state} = 'PARKED' THEN IF(expire_time > {this} + keep_ms, {parkedRearmed}, {parked})
 	WHEN {state} = 'CONSUMING' AND owner = VALUES(owner) THEN {claimed} + attempts
-	WHEN {state} = 'CONSUMING' AND {bounded} AND {leaseEnd} > {now} + lease_ms THEN {busyRearmed} + lease_ms
-	WHEN {state} = 'CONSUMING' AND {leaseEnd} > {now} THEN {busy} + {leaseEnd} - {now}
+	WHEN {state} = 'CONSUMING' AND {bounded} AND {leaseEnd} > {this} + lease_ms THEN {busyRearmed} + lease_ms
+	WHEN {state} = 'CONSUMING' AND {leaseEnd} > {this} THEN {busy} + {leaseEnd} - {this}
 	WHEN {state} = 'RELEASED' AND owner = VALUES(owner) THEN {notOwner}
 	WHEN {state} IN ('CONSUMING', 'RELEASED') THEN
 		IF(VALUES(max_attempts) > 0 AND attempts >= VALUES(max_attempts), {park}, {claimed} + attempts + 1)
@@ -41,14 +41,15 @@ max_attempts = IF({code} = {claimed.code}, VALUES(max_attempts), max_attempts),
 lease_ms = IF({code} = {claimed.code}, VALUES(lease_ms), lease_ms),
 expire_time = CASE
 	WHEN {code} IN ({claimed.code}, {ended.codes}) THEN VALUES(expire_time)
-	WHEN {code} IN ({repeated.code}, {already.code}) THEN GREATEST(VALUES(expire_time), LEAST(expire_time, {latest}))
-	WHEN {code} = {park.code} THEN {now} + VALUES(keep_ms)
-	WHEN {code} IN ({doneRearmed.code}, {parkedRearmed.code}) THEN {now} + keep_ms
-	WHEN {code} = {busyRearmed.code} THEN {now} + lease_ms + {over}
+	WHEN {code} IN ({repeated.code}, {already.code}) THEN GREATEST(VALUES(expire_time), LEAST(expire_time, {wasLatest}))
+	WHEN {code} = {park.code} THEN {this} + VALUES(keep_ms)
+	WHEN {code} IN ({doneRearmed.code}, {parkedRearmed.code}) THEN {this} + keep_ms
+	WHEN {code} = {busyRearmed.code} THEN {this} + lease_ms + {over}
 	ELSE expire_time END,
 horizon_ms = IF({code} = {claimed.code}, VALUES(horizon_ms), horizon_ms),
 keep_ms = IF({code} IN ({claimed.code}, {park.code}, {ended.codes})
 	OR {code} IN ({repeated.code}, {already.code}) AND expire_time = VALUES(expire_time), VALUES(keep_ms), keep_ms),
+change_time = IF({code} IN ({claimed.code}, {park.code}, {ended.codes}), VALUES(change_time), change_time),
 found = CASE
 	WHEN {code} IN ({ended.codes}) THEN {code}
 	WHEN {code} = {repeated.code} THEN {completed.code}

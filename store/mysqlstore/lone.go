@@ -1,0 +1,92 @@
+package mysqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// lone is the statement for one claim, or for one complete, prepared: to read it
+// takes the server longer than to execute it.
+type lone struct {
+	stmt    atomic.Pointer[sql.Stmt]
+	mu      sync.Mutex  // held while it is being prepared
+	refused atomic.Bool // the server, or what is before it, prepares no statements
+}
+
+// prepared is the statement for a call that goes by itself, or nil if it has
+// none, or none yet.
+func (s *Store) prepared(ctx context.Context, c *call) *sql.Stmt {
+	if c.op != opClaim && c.op != opComplete {
+		return nil
+	}
+	l := &s.lone[at(c.op == opComplete)]
+	if stmt := l.stmt.Load(); stmt != nil || l.refused.Load() || !l.mu.TryLock() {
+		return stmt
+	}
+	defer l.mu.Unlock()
+	stmt, err := s.db.PrepareContext(ctx, s.loneText(c.op))
+	if err != nil { // the call itself will meet it, too, unless it is about preparing
+		var answered *mysql.MySQLError
+		l.refused.Store(errors.As(err, &answered) && neverPrepares(answered.Number))
+		return nil
+	}
+	l.stmt.Store(stmt)
+	return stmt
+}
+
+// neverPrepares reports whether an error says that statements cannot be prepared,
+// or not as many.
+func neverPrepares(number uint16) bool { return number == 1295 || number == 1461 || number == 1047 }
+
+// alone makes a call with its prepared statement.
+func (s *Store) alone(ctx context.Context, stmt *sql.Stmt, c *call) {
+	args := s.loneArgs(c)
+	result, err := repeated(ctx, func() (sql.Result, error) { return stmt.ExecContext(ctx, args...) })
+	if err == nil {
+		err = c.answered(result)
+	}
+	if err != nil {
+		c.failed(err)
+	}
+}
+
+// loneText is the row of appendRow with a place for each value.
+func (s *Store) loneText(op op) string {
+	text := s.texts.upsert[0] + "("
+	for range s.layout.names {
+		text += "?,"
+	}
+	status := "'CONSUMING'"
+	if op == opComplete {
+		status = "'CONSUMED'"
+	}
+	text += status + ",?,?,?,?,?,?,?," + now + "," + now + "+?"
+	if s.compat() {
+		text += ",?"
+	}
+	return text + ")" + s.texts.upsert[1]
+}
+
+// loneArgs are the values of the row of c.
+func (s *Store) loneArgs(c *call) []any {
+	args := make([]any, 0, 16)
+	names := s.nameValues(c)
+	for _, value := range names[:len(s.layout.names)] {
+		args = append(args, []byte(value))
+	}
+	args = append(args, c.token[:])
+	numbers, expires := s.rowValues(c)
+	for _, n := range numbers {
+		args = append(args, n)
+	}
+	args = append(args, expires)
+	if s.compat() {
+		args = append(args, s.skewOf(c))
+	}
+	return args
+}
