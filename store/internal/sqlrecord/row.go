@@ -34,6 +34,21 @@ func (r *Row) known() bool {
 	return false
 }
 
+// Valid reports whether the status is a word of ours, and every duration that
+// depends on it there. A store that reads another row gives it no status: with a
+// life of nothing, done would end when somebody looks.
+func (r *Row) Valid() bool {
+	switch r.Status {
+	case Consuming:
+		return r.Lease > 0 && r.Horizon > 0
+	case Released:
+		return r.Horizon > 0
+	case Consumed, Parked:
+		return r.Keep > 0
+	}
+	return false
+}
+
 // owned tells whether t may release, renew or park: it claimed, and nobody has
 // taken over, although the lease may have ended.
 func (r *Row) owned(t store.Token, now int64) bool {
