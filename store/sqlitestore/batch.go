@@ -9,30 +9,14 @@ import (
 
 // ClaimBatch is Claim for each request, in one transaction.
 func (s *Store) ClaimBatch(ctx context.Context, requests []store.ClaimRequest) []store.ClaimAnswer {
-	found := make([]store.ClaimAnswer, len(requests)) // which is still written when the caller has gone
-	refused := make([]error, len(requests))
-	c := &call{op: "claim", steps: make([]step, 0, len(requests))}
-	for i, r := range requests {
-		if refused[i] = invalid("claim", r.Validate()); refused[i] != nil {
-			continue
-		}
-		c.steps = append(c.steps, stepOf(r.Key, func(row *sqlrecord.Row, now int64) (changed bool) {
-			changed, found[i].Verdict, found[i].Err = row.Claim(r, now)
-			return changed
-		}))
-	}
-	err := s.do(ctx, c)
-	if err != nil {
-		found = make([]store.ClaimAnswer, len(requests))
-	}
-	for i := range found {
-		if refused[i] != nil {
-			found[i].Err = refused[i]
-		} else if err != nil {
-			found[i].Err = err
-		}
-	}
-	return found
+	return each(ctx, s.line, "claim", requests,
+		func(r store.ClaimRequest, a *store.ClaimAnswer) (step, error) {
+			return stepOf(r.Key, func(row *sqlrecord.Row, now int64) (changed bool) {
+				changed, a.Verdict, a.Err = row.Claim(r, now)
+				return changed
+			}), r.Validate()
+		},
+		func(err error) store.ClaimAnswer { return store.ClaimAnswer{Err: err} })
 }
 
 // SettleBatch is Complete or Release for each settlement, in one transaction.
@@ -41,74 +25,60 @@ func (s *Store) SettleBatch(ctx context.Context, settlements []store.Settlement)
 }
 
 func (s *Store) settle(ctx context.Context, op string, settlements []store.Settlement) []store.SettleAnswer {
-	found := make([]store.SettleAnswer, len(settlements)) // which is still written when the caller has gone
-	refused := make([]error, len(settlements))
-	c := &call{op: op, steps: make([]step, 0, len(settlements))}
-	for i, e := range settlements {
-		if refused[i] = invalid(op, validateSettlement(e)); refused[i] != nil {
-			continue
-		}
-		c.steps = append(c.steps, stepOf(e.Key, func(row *sqlrecord.Row, now int64) (changed bool) {
-			if e.Keep > 0 {
-				found[i].Completion = row.Complete(e.Token, e.Keep, now)
-				return true
+	return each(ctx, s.line, op, settlements,
+		func(e store.Settlement, a *store.SettleAnswer) (step, error) {
+			if e.Keep != 0 {
+				return stepOf(e.Key, func(row *sqlrecord.Row, now int64) bool {
+					a.Completion = row.Complete(e.Token, e.Keep, now)
+					return true
+				}), store.ValidateKept(e.Key, e.Token, e.Keep)
 			}
-			changed, found[i].Err = row.Release(e.Token, e.Ran, now)
-			return changed
-		}))
-	}
-	err := s.do(ctx, c)
-	if err != nil {
-		found = make([]store.SettleAnswer, len(settlements))
-	}
-	for i := range found {
-		if refused[i] != nil {
-			found[i].Err = refused[i]
-		} else if err != nil {
-			found[i].Err = err
-		}
-	}
-	return found
-}
-
-func validateSettlement(e store.Settlement) error {
-	if e.Keep != 0 {
-		return store.ValidateKept(e.Key, e.Token, e.Keep)
-	}
-	return store.ValidateOwned(e.Key, e.Token)
+			return stepOf(e.Key, func(row *sqlrecord.Row, now int64) (changed bool) {
+				changed, a.Err = row.Release(e.Token, e.Ran, now)
+				return changed
+			}), store.ValidateOwned(e.Key, e.Token)
+		},
+		func(err error) store.SettleAnswer { return store.SettleAnswer{Err: err} })
 }
 
 // Renew starts the stored lease of each claim anew, in one transaction.
 func (s *Store) Renew(ctx context.Context, claims []store.Claim) []error {
-	found := make([]error, len(claims)) // which is still written when the caller has gone
-	errs := make([]error, len(claims))
-	c := &call{op: "renew", steps: make([]step, 0, len(claims))}
-	for i, held := range claims {
-		if errs[i] = invalid("renew", store.ValidateOwned(held.Key, held.Token)); errs[i] != nil {
-			continue
-		}
-		c.steps = append(c.steps, stepOf(held.Key, func(row *sqlrecord.Row, now int64) (changed bool) {
-			changed, found[i] = row.Renew(held.Token, now)
-			return changed
-		}))
-	}
-	err := s.do(ctx, c)
-	for i := range errs {
-		switch {
-		case errs[i] != nil:
-		case err != nil:
-			errs[i] = err
-		default:
-			errs[i] = found[i]
-		}
-	}
-	return errs
+	return each(ctx, s.line, "renew", claims,
+		func(c store.Claim, found *error) (step, error) {
+			return stepOf(c.Key, func(row *sqlrecord.Row, now int64) (changed bool) {
+				changed, *found = row.Renew(c.Token, now)
+				return changed
+			}), store.ValidateOwned(c.Key, c.Token)
+		},
+		func(err error) error { return err })
 }
 
-// do executes c if there is anything in it.
-func (s *Store) do(ctx context.Context, c *call) error {
-	if len(c.steps) == 0 {
-		return nil
+// each has a step made of each item, does them as one call and returns one
+// answer for each: what its step has found, or the failure of its validation or
+// of the whole call. A step may still find something when the caller has gone.
+func each[Item, Answer any](ctx context.Context, l *line, op string, items []Item,
+	of func(Item, *Answer) (step, error), failure func(error) Answer) []Answer {
+	found, answers := make([]Answer, len(items)), make([]Answer, len(items))
+	c := &call{op: op, steps: make([]step, 0, len(items))}
+	valid := make([]int, 0, len(items))
+	for i, item := range items {
+		s, err := of(item, &found[i])
+		if err != nil {
+			answers[i] = failure(invalid(op, err))
+			continue
+		}
+		c.steps, valid = append(c.steps, s), append(valid, i)
 	}
-	return s.line.do(ctx, c)
+	if len(valid) == 0 {
+		return answers
+	}
+	err := l.do(ctx, c)
+	for _, i := range valid {
+		if err != nil {
+			answers[i] = failure(err)
+		} else {
+			answers[i] = found[i]
+		}
+	}
+	return answers
 }

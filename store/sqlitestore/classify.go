@@ -1,7 +1,9 @@
 package sqlitestore
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 )
@@ -68,4 +70,25 @@ func classifyCommit(err error) store.Class {
 
 func failed(op string, class store.Class, err error) error {
 	return &store.Error{Driver: "sqlitestore", Op: op, Class: class, Err: err}
+}
+
+// remedies are for what keeps a store from starting, by the primary result code.
+var remedies = map[int]string{
+	8:  "the file and its folder must be writable",
+	11: "bring the file back from a copy, or give another path",
+	14: "the folder must exist and be writable, and the path must be that of a file",
+	26: "give another path",
+}
+
+// startFailed is the error of a store that could not start. What is neither
+// SQLite's nor the end of the context is the table, or the database.
+func startFailed(op string, err error) error {
+	class, code := classify(err), resultCode(err)
+	if code == 0 && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		class = store.Permanent
+	}
+	if remedy := remedies[code]; remedy != "" {
+		err = fmt.Errorf("%w; %s", err, remedy)
+	}
+	return failed(op, class, err)
 }

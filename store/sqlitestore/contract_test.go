@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/url"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -77,7 +78,12 @@ func lock(t testing.TB, path string) (unlock func()) {
 	if _, err := c.ExecContext(t.Context(), `BEGIN EXCLUSIVE`); err != nil {
 		t.Fatal(err)
 	}
-	unlock = func() { _ = c.Close() }
+	unlock = sync.OnceFunc(func() {
+		if _, err := c.ExecContext(context.Background(), `ROLLBACK`); err != nil {
+			t.Error(err)
+		}
+		_ = c.Close()
+	})
 	t.Cleanup(unlock)
 	return unlock
 }

@@ -44,7 +44,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	db.SetMaxOpenConns(1 + readers)
 	s := &Store{options: o, db: db, owned: true}
 	if err := s.start(ctx); err != nil {
-		return nil, errors.Join(failed("open "+path, classify(err), err), db.Close())
+		return nil, errors.Join(startFailed("open "+path, err), db.Close())
 	}
 	return s, nil
 }
@@ -84,7 +84,7 @@ func New(ctx context.Context, db *sql.DB, o Options) (*Store, error) {
 	}
 	s := &Store{options: o, db: db}
 	if err := s.start(ctx); err != nil {
-		return nil, failed("new", classify(err), err)
+		return nil, startFailed("new", err)
 	}
 	return s, nil
 }
@@ -96,7 +96,7 @@ func (s *Store) start(ctx context.Context) error {
 		return err
 	}
 	if err := s.prepare(ctx, conn); err != nil {
-		return errors.Join(err, conn.Close())
+		return errors.Join(err, discard(conn))
 	}
 	w, err := newWriter(ctx, conn, s.options.Table)
 	if err != nil {
@@ -113,9 +113,6 @@ func (s *Store) prepare(ctx context.Context, c *sql.Conn) error {
 	if _, err := c.ExecContext(ctx, `PRAGMA busy_timeout = 0`); err != nil {
 		return err
 	}
-	if _, err := c.ExecContext(ctx, `PRAGMA synchronous = `+s.options.Synchronous); err != nil {
-		return err
-	}
 	return s.patiently(ctx, func() error {
 		var mode string
 		if err := c.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
@@ -124,17 +121,25 @@ func (s *Store) prepare(ctx context.Context, c *sql.Conn) error {
 		if mode != "wal" {
 			return fmt.Errorf("the journal mode is %q and cannot be \"wal\"; use a file on a local disk", mode)
 		}
-		if _, err := c.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+		if _, err := c.ExecContext(ctx, `PRAGMA synchronous = `+s.options.Synchronous); err != nil {
 			return err
 		}
-		err := ensureSchema(ctx, c, s.options.Table)
-		end := `COMMIT`
-		if err != nil {
-			end = `ROLLBACK`
-		}
-		_, endErr := c.ExecContext(context.WithoutCancel(ctx), end)
-		return errors.Join(err, endErr)
+		return s.makeTables(ctx, c)
 	})
+}
+
+func (s *Store) makeTables(ctx context.Context, c *sql.Conn) error {
+	if _, err := c.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+		return err
+	}
+	err := ensureSchema(ctx, c, s.options.Table)
+	if err == nil {
+		_, err = c.ExecContext(ctx, `COMMIT`)
+	}
+	if err != nil {
+		_, _ = c.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`) // which SQLite may have done
+	}
+	return err
 }
 
 // patiently repeats what fails because another connection has the lock.

@@ -79,19 +79,23 @@ type scan struct {
 	page  store.Page
 }
 
+const (
+	scanAll    = `WHERE key_hash > ? ORDER BY key_hash LIMIT ?`
+	scanStatus = `WHERE status = ? AND (expire_time, key_hash) > (?, ?) ORDER BY expire_time, key_hash LIMIT ?`
+)
+
 const keyColumns = `key_hash, application, topic, tag, id, `
 
 func (x *scan) run(ctx context.Context) error {
 	of := words[x.query.Status]
 	if of == nil {
-		return x.look(ctx, `WHERE key_hash > ? ORDER BY key_hash LIMIT ?`, x.at.hash, x.left)
+		return x.look(ctx, scanAll, x.at.hash, x.left)
 	}
 	for x.left > 0 {
 		if len(x.at.hash) == 0 { // at its beginning, what has expired is left out
 			x.at.expires, x.at.hash = x.now, []byte{0xff}
 		}
-		err := x.look(ctx, `WHERE status = ? AND (expire_time, key_hash) > (?, ?) ORDER BY expire_time, key_hash LIMIT ?`,
-			of[x.at.word], x.at.expires, x.at.hash, x.left)
+		err := x.look(ctx, scanStatus, of[x.at.word], x.at.expires, x.at.hash, x.left)
 		if err != nil || x.left == 0 {
 			return err
 		}

@@ -31,7 +31,7 @@ func ensureSchema(ctx context.Context, c *sql.Conn, table string) error {
 	}
 	for name, kind := range kinds {
 		if want := belongings[strings.TrimPrefix(name, strings.ToLower(table))]; kind != want {
-			return fmt.Errorf("%q is a %s, want a %s; %s", name, kind, want, remedy(table))
+			return fmt.Errorf("%q is of the kind %s, want %s; %s", name, kind, want, remedy(table))
 		}
 	}
 	if len(kinds) > 0 {
@@ -128,7 +128,7 @@ func columnsOf(ctx context.Context, c *sql.Conn, table string) (map[string]strin
 
 func orNothing(s string) string {
 	if s == "" {
-		return "missing"
+		return "nothing"
 	}
 	return s
 }

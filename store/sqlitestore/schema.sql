@@ -1,4 +1,5 @@
--- One row per key. Durations and times are in milliseconds, times since 1970 by the clock of the machine.
+-- One row per key. The keys are hashes, in no order, so that WITHOUT ROWID would take more room and more time.
+-- Durations and times are in milliseconds, times since 1970 by the clock of the machine.
 CREATE TABLE IF NOT EXISTS "dedup_record" (
   key_hash    BLOB    NOT NULL PRIMARY KEY, -- SHA-256 of the four parts, each after its length
   application BLOB    NOT NULL,             -- the parts, for people to read; one over 255 bytes as ~ and its SHA-256
@@ -13,7 +14,7 @@ CREATE TABLE IF NOT EXISTS "dedup_record" (
   keep_ms     INTEGER NOT NULL,             -- of what is done or parked
   fence       INTEGER NOT NULL,             -- the number drawn last, 0 if none
   expire_time INTEGER NOT NULL              -- when the row counts as absent, whatever it says
-) WITHOUT ROWID;
+);
 CREATE INDEX IF NOT EXISTS "dedup_record_expiry" ON "dedup_record" (status, expire_time);
 CREATE TABLE IF NOT EXISTS "dedup_record_schema" (version INTEGER NOT NULL);
 INSERT INTO "dedup_record_schema" SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM "dedup_record_schema");

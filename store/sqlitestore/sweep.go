@@ -30,6 +30,20 @@ func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 	return removed, nil
 }
 
+// statusesQuery takes one step in the index for each status there is.
+const statusesQuery = `
+	WITH RECURSIVE words(word) AS (
+		SELECT min(status) FROM dedup_record
+		UNION ALL
+		SELECT (SELECT min(status) FROM dedup_record WHERE status > word) FROM words WHERE word IS NOT NULL
+	)
+	SELECT word FROM words WHERE word IS NOT NULL`
+
+// expiredQuery finds those of one status in the order of the index.
+const expiredQuery = `
+	SELECT key_hash, expire_time FROM dedup_record
+	WHERE status = ? AND expire_time <= ? ORDER BY expire_time LIMIT ?`
+
 // expired is a row to be removed.
 type expired struct {
 	hash []byte
@@ -38,16 +52,9 @@ type expired struct {
 
 // sweep removes the rows that expired first, whatever their status says.
 func (w *writer) sweep(table string, now int64, limit int) (int, error) {
-	// One step in the index for each status there is.
 	statuses, err := collect(w.conn, func(rows *sql.Rows) (status any, err error) {
 		return status, rows.Scan(&status)
-	}, named(`
-		WITH RECURSIVE words(word) AS (
-			SELECT min(status) FROM dedup_record
-			UNION ALL
-			SELECT (SELECT min(status) FROM dedup_record WHERE status > word) FROM words WHERE word IS NOT NULL
-		)
-		SELECT word FROM words WHERE word IS NOT NULL`, table))
+	}, named(statusesQuery, table))
 	if err != nil {
 		return 0, err
 	}
@@ -55,9 +62,7 @@ func (w *writer) sweep(table string, now int64, limit int) (int, error) {
 	for _, status := range statuses {
 		some, err := collect(w.conn, func(rows *sql.Rows) (e expired, err error) {
 			return e, rows.Scan(&e.hash, &e.time)
-		}, named(`
-			SELECT key_hash, expire_time FROM dedup_record
-			WHERE status = ? AND expire_time <= ? ORDER BY expire_time LIMIT ?`, table), status, now, limit)
+		}, named(expiredQuery, table), status, now, limit)
 		if err != nil {
 			return 0, err
 		}

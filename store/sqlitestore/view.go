@@ -19,7 +19,7 @@ func (s *Store) Get(ctx context.Context, k store.Key) (store.Record, error) {
 	bounded := k.Bounded()
 	h := sqlrecord.Hash(bounded)
 	var v values
-	err := s.db.QueryRowContext(ctx, s.named(`SELECT `+rowColumns+` FROM dedup_record WHERE key_hash = ?`), h[:]).
+	err := s.db.QueryRowContext(ctx, s.named(findQuery), h[:]).
 		Scan(v.targets()...)
 	row, now := v.row(), time.Now().UnixMilli()
 	switch {

@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -22,6 +23,8 @@ type writer struct {
 	selectRow, insert, update, deleteRow *sql.Stmt
 }
 
+const findQuery = `SELECT ` + rowColumns + ` FROM dedup_record WHERE key_hash = ?`
+
 // newWriter prepares the statements on c, which it owns from now on, also when
 // it fails.
 func newWriter(ctx context.Context, c *sql.Conn, table string) (*writer, error) {
@@ -30,7 +33,7 @@ func newWriter(ctx context.Context, c *sql.Conn, table string) (*writer, error) 
 		&w.beginning: `BEGIN IMMEDIATE`,
 		&w.commit:    `COMMIT`,
 		&w.undo:      `ROLLBACK`,
-		&w.selectRow: `SELECT ` + rowColumns + ` FROM dedup_record WHERE key_hash = ?`,
+		&w.selectRow: findQuery,
 		&w.insert: `INSERT INTO dedup_record (` + rowColumns + `, key_hash, application, topic, tag, id)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		&w.update:    `UPDATE dedup_record SET (` + rowColumns + `) = (?, ?, ?, ?, ?, ?, ?, ?) WHERE key_hash = ?`,
@@ -50,7 +53,8 @@ func named(text, table string) string {
 	return strings.ReplaceAll(text, "dedup_record", `"`+table+`"`)
 }
 
-// close gives the connection back to where it is from.
+// close ends the connection. It does not go back to where it is from, because
+// its settings are not those that others expect.
 func (w *writer) close() error {
 	var errs []error
 	for _, s := range []*sql.Stmt{w.beginning, w.commit, w.undo, w.selectRow, w.insert, w.update, w.deleteRow} {
@@ -58,7 +62,16 @@ func (w *writer) close() error {
 			errs = append(errs, s.Close())
 		}
 	}
-	return errors.Join(append(errs, w.conn.Close())...)
+	return errors.Join(append(errs, discard(w.conn))...)
+}
+
+// discard closes a connection past its pool.
+func discard(c *sql.Conn) error {
+	err := c.Raw(func(any) error { return driver.ErrBadConn })
+	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
+		return nil
+	}
+	return err
 }
 
 func (w *writer) begin() error {
