@@ -141,7 +141,7 @@ func (x *scan) meet(bounded store.Key, row sqlrecord.Row) {
 		return
 	}
 	r := recordOf(bounded, &row, x.now)
-	if x.query.Status != 0 && (r.Status != x.query.Status || -r.LeaseLeft < x.query.Overdue) {
+	if x.query.Status != 0 && r.Status != x.query.Status || x.query.Overdue > 0 && -r.LeaseLeft < x.query.Overdue {
 		return
 	}
 	x.page.Records = append(x.page.Records, r)

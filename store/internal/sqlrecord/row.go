@@ -86,4 +86,3 @@ func (r *Row) become(status string, t store.Token, now int64) {
 // begin makes a first record of an absent one, or of one that nobody
 // understands. The next number drawn is above the last all the same.
 func (r *Row) begin() { *r = Row{Fence: max(r.Fence, 0)} }
-
