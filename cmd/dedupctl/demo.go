@@ -14,16 +14,25 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/sample/quickstart/demo"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/memstore"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/redisstore"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/sqlitestore"
 )
+
+const demoStores = "memory, sqlite:FILE or redis://[user:password@]host:port[/db]"
 
 // demo is the quickstart with a choice of store.
 func (t *tool) demo(ctx context.Context, args []string) (err error) {
 	var s demo.Settings
 	f := flag.NewFlagSet("demo", flag.ContinueOnError)
 	s.Flags(f)
-	where := f.String("store", "memory", "`STORE` of the records: memory or redis://[user:password@]host:port[/db]")
+	where := f.String("store", "memory", "`STORE` of the records: "+demoStores)
+	f.StringVar(&s.Ledger, "ledger", "", "count the runs in `FILE`, too: a demo that was killed is played on, and nothing\n"+
+		"that was recorded may run again (default with sqlite:FILE and without -namesrv: FILE.ledger)")
 	if err := t.parse(f, args); err != nil {
 		return err
+	}
+	file, isFile := strings.CutPrefix(*where, "sqlite:")
+	if isFile && s.Ledger == "" && s.NameServer == "" {
+		s.Ledger = file + ".ledger"
 	}
 	if err := s.Validate(); err != nil {
 		return usageError("demo: " + strings.ReplaceAll(err.Error(), "\n", ", "))
@@ -43,11 +52,23 @@ func demoStore(ctx context.Context, where string) (demo.Records, func() error, e
 		records, err := memstore.New(memstore.Options{})
 		return records, func() error { return nil }, err
 	}
+	if file, ok := strings.CutPrefix(where, "sqlite:"); ok && file != "" {
+		return demoSQLite(ctx, file)
+	}
 	if o, err := redis.ParseURL(where); err == nil {
 		return demoRedis(ctx, o)
 	}
 	// Without the text itself, which may hold a password.
-	return nil, nil, usageError("demo: -store wants memory or redis://[user:password@]host:port[/db]")
+	return nil, nil, usageError("demo: -store wants " + demoStores)
+}
+
+// demoSQLite opens the file, with a time that fits the short lease.
+func demoSQLite(ctx context.Context, file string) (demo.Records, func() error, error) {
+	records, err := sqlitestore.Open(ctx, file, sqlitestore.Options{Table: "dedup_demo", BusyTimeout: demo.Lease / 4})
+	if err != nil {
+		return nil, nil, err
+	}
+	return records, records.Close, nil
 }
 
 // demoRedis opens the server, with times that fit the short lease.

@@ -10,7 +10,10 @@ import (
 // ledger is the business: it writes down which order was charged how often, and
 // knows nothing of the store.
 type ledger struct {
-	orders int
+	orders   int
+	messages int
+	before   int   // orders that the book has as charged and recorded
+	book     *book // nil without a file
 
 	mu       sync.Mutex // guards what follows
 	sent     int
@@ -21,18 +24,34 @@ type ledger struct {
 	last     time.Time // when something happened
 }
 
-func newLedger(orders int) *ledger {
-	return &ledger{
-		orders: orders, sending: true, last: time.Now(),
+// newLedger begins with what the book says of the plan's orders.
+func newLedger(plan []string, b *book) *ledger {
+	l := &ledger{
+		messages: len(plan), book: b, sending: true, last: time.Now(),
 		charged: map[string]int{}, finished: map[string]bool{}, outcomes: map[dedup.Outcome]int{},
 	}
+	orders := map[string]bool{}
+	for _, order := range plan {
+		orders[order] = true
+		if b != nil && b.recorded[order] {
+			l.charged[order] = 1
+		}
+	}
+	l.orders, l.before = len(orders), len(l.charged)
+	return l
 }
 
-func (l *ledger) charge(order string) {
+func (l *ledger) charge(order string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.book != nil {
+		if err := l.book.write(charged, order); err != nil {
+			return err
+		}
+	}
 	l.charged[order]++
 	l.last = time.Now()
+	return nil
 }
 
 func (l *ledger) finish(messageID string) {
@@ -72,12 +91,12 @@ func (l *ledger) over() bool {
 	return !l.sending && len(l.finished) == l.sent && time.Since(l.last) > quiet
 }
 
-// share reports whether a share of the orders, in percent, was charged.
+// share reports whether a share of the messages, in percent, was acknowledged.
 func (l *ledger) share(percent int) func() bool {
 	return func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return 100*len(l.charged) >= percent*l.orders
+		return 100*len(l.finished) >= percent*l.messages
 	}
 }
 
@@ -107,5 +126,6 @@ func (l *ledger) result() Result {
 		r.Ran += times
 		r.Extra += times - 1
 	}
+	r.Ran -= l.before
 	return r
 }

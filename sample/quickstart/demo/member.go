@@ -19,6 +19,9 @@ import (
 // Lease is for how long a dead consumer blocks the orders that it was charging.
 const Lease = 2 * time.Second
 
+// keepLedger is keep for a demo that may be played on when it was killed.
+const keepLedger = 24 * time.Hour
+
 const (
 	keep = 10 * time.Minute      // how long a charged order is remembered; the story is over long before
 	work = 30 * time.Millisecond // how long it takes to charge an order
@@ -47,7 +50,7 @@ func (m *member) callback() (listener.Callback, error) {
 		Topics: []listener.Topic{{
 			Name:   m.name,
 			Key:    listener.KeyFromJSON("order.no"), // what makes two messages the same order
-			Policy: dedup.Policy{Lease: Lease, Keep: keep},
+			Policy: dedup.Policy{Lease: Lease, Keep: m.settings.keep()},
 		}},
 		DelayLevels: m.broker.delays,
 		Guard:       dedup.Options{Observer: m, Logger: slog.New(slog.DiscardHandler)},
@@ -74,7 +77,9 @@ func (m *member) charge(ctx context.Context, msgs ...*primitive.MessageExt) (con
 		if m.gone.Load() {
 			return consumer.ConsumeRetryLater, nil
 		}
-		m.ledger.charge(body.Order.No)
+		if err := m.ledger.charge(body.Order.No); err != nil {
+			return consumer.ConsumeRetryLater, err
+		}
 	}
 	return consumer.ConsumeSuccess, nil
 }

@@ -47,10 +47,12 @@ func TestTheVerdictIsAboutThePlayWithDedup(t *testing.T) {
 
 func TestTheLedgerCountsOutsideTheStore(t *testing.T) {
 	t.Parallel()
-	l := newLedger(3)
+	l := newLedger([]string{"A", "B", "C", "B"}, nil)
 	for _, no := range []string{"A", "B", "B", "B"} {
 		l.send()
-		l.charge(no)
+		if err := l.charge(no); err != nil {
+			t.Fatal(err)
+		}
 	}
 	l.finish("message 1")
 	l.finish("message 1")

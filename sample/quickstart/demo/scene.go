@@ -26,10 +26,14 @@ type scene struct {
 	alive, dead []*member // in the order in which they joined
 }
 
-func newScene(s Settings, b *broker, name string, records Records, progress io.Writer) *scene {
+func newScene(s Settings, b *broker, name string, records Records, l *book, progress io.Writer) *scene {
+	if l != nil {
+		records = noted{records, l}
+	}
+	plan := s.plan()
 	return &scene{
 		settings: s, broker: b, name: name, records: records,
-		plan: s.plan(), ledger: newLedger(s.Messages), progress: progress,
+		plan: plan, ledger: newLedger(plan, l), progress: progress,
 	}
 }
 
