@@ -28,8 +28,8 @@ func request(id string) store.ClaimRequest {
 // Claims on new keys. claims/s is what scripts/bench.sh prints.
 func BenchmarkClaim(b *testing.B) {
 	for _, mode := range []string{"FULL", "NORMAL"} {
-		for _, callers := range []int{1, 16, 64} {
-			b.Run(mode+"/callers="+strconv.Itoa(callers), func(b *testing.B) {
+		for name, callers := range map[string]int{"1_caller": 1, "16_callers": 16, "64_callers": 64} {
+			b.Run(mode+"/"+name, func(b *testing.B) {
 				s := open(b, filepath.Join(b.TempDir(), "dedup.db"), sqlitestore.Options{Synchronous: mode})
 				inParallel(b, callers, func(i int) {
 					if v, err := s.Claim(context.Background(), request(strconv.Itoa(i))); v.State != store.Claimed {
@@ -39,7 +39,7 @@ func BenchmarkClaim(b *testing.B) {
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "claims/s")
 			})
 		}
-		b.Run(mode+"/batch=32", func(b *testing.B) { benchmarkBatch(b, mode) })
+		b.Run(mode+"/batch_of_32", func(b *testing.B) { benchmarkBatch(b, mode) })
 	}
 }
 

@@ -16,7 +16,10 @@
 // record is met; one that is set forward ends them early, as if so much time had
 // passed.
 //
+// Expired records take up room until [Store.Sweep] removes them: call it now and
+// then, as from a ticker. It frees pages for new records; the file itself gets
+// smaller only by VACUUM.
+//
 // The file must be on a disk of the machine: the log of SQLite needs memory that
-// the processes share, which no network file system gives. Removed rows leave
-// room for new ones; the file shrinks only by VACUUM.
+// the processes share, which no network file system gives.
 package sqlitestore
