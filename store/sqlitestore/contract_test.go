@@ -3,6 +3,7 @@ package sqlitestore_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"math"
 	"net/url"
 	"path/filepath"
@@ -54,6 +55,9 @@ func hooks(db *sql.DB, table string) storetest.Hooks {
 			var expires int64
 			h := sqlrecord.Hash(k.Bounded())
 			err := db.QueryRowContext(ctx, `SELECT expire_time FROM `+table+` WHERE key_hash = ?`, h[:]).Scan(&expires)
+			if errors.Is(err, sql.ErrNoRows) {
+				return false, nil
+			}
 			return expires > 0 && expires < math.MaxInt64, err
 		},
 		Silent: silent,

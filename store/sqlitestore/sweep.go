@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 )
 
 // sweepStep is how many rows a sweep removes in one transaction, so that claims
@@ -13,6 +16,9 @@ const sweepStep = 500
 
 // Sweep removes up to limit expired records, in transactions of a few hundred.
 func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
+	if limit < 1 {
+		return 0, invalid("sweep", fmt.Errorf("%w: limit is %d, want 1 or more", store.ErrInvalid, limit))
+	}
 	removed := 0
 	for removed < limit {
 		n, most := new(int), min(sweepStep, limit-removed)

@@ -33,7 +33,7 @@ func (s *Store) Get(ctx context.Context, k store.Key) (store.Record, error) {
 
 func recordOf(bounded store.Key, row *sqlrecord.Row, now int64) store.Record {
 	r := row.Record(now)
-	r.Key, r.Hashed = sqlrecord.Unbounded(bounded)
+	r.Key, r.Hashed = bounded.Unbounded()
 	return r
 }
 
