@@ -1,6 +1,7 @@
 package mysqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -18,8 +19,8 @@ var errLocked = errors.New("another instance is at it, for longer than this one 
 // grace is how long this package tries to tidy up after a context's end.
 const grace = time.Second
 
-// Sweep removes up to limit expired records, the longest expired of each status
-// first, in statements of up to 128. It returns 0 while another connection sweeps
+// Sweep removes up to limit expired records, the longest expired first, in
+// statements of up to 128. It returns 0 while another connection sweeps
 // this table.
 func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 	if limit < 1 {
@@ -39,62 +40,80 @@ func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 	}
 	defer release()
 	removed := 0
-	for _, status := range s.layout.sweeps {
-		n, err := s.sweepStatus(ctx, conn, status, limit-removed)
-		if removed += n; err != nil {
-			return removed, s.failed("sweep", err)
-		}
-	}
-	return removed, nil
-}
-
-// sweepStatus removes up to limit records that meet a condition on status.
-func (s *Store) sweepStatus(ctx context.Context, conn *sql.Conn, status string, limit int) (removed int, err error) {
 	for removed < limit {
 		n := min(limit-removed, largest)
-		stale, err := s.stale(ctx, conn, status, n)
-		if err != nil || len(stale) == 0 {
-			return removed, err
+		gone, found, err := s.sweepStep(ctx, conn, n)
+		if removed += gone; err != nil {
+			return removed, s.failed("sweep", err)
 		}
-		cut := s.texts.sweep
-		result, err := execute(ctx, conn, string(append(s.appendKeys([]byte(cut[0]), stale), cut[1]...)))
-		if err != nil {
-			return removed, err
-		}
-		gone, err := result.RowsAffected()
-		if removed += int(gone); err != nil || len(stale) < n {
-			return removed, err
+		if found < n {
+			break
 		}
 	}
 	return removed, nil
 }
 
-// stale finds expired records, in the order of their keys.
-func (s *Store) stale(ctx context.Context, conn *sql.Conn, status string, limit int) ([]*call, error) {
+// sweepStep removes up to n records, and tells how many it found.
+func (s *Store) sweepStep(ctx context.Context, conn *sql.Conn, n int) (removed, found int, err error) {
+	var all []expired
+	for _, status := range s.layout.sweeps {
+		of, err := s.stale(ctx, conn, status, n)
+		if err != nil {
+			return 0, 0, err
+		}
+		all = append(all, of...)
+	}
+	if len(all) == 0 {
+		return 0, 0, nil
+	}
+	slices.SortStableFunc(all, func(a, b expired) int { return cmp.Compare(a.at, b.at) })
+	all = all[:min(n, len(all))]
+	calls := make([]*call, len(all))
+	for i, e := range all {
+		calls[i] = e.call
+	}
+	slices.SortFunc(calls, s.order)
+	cut := s.texts.sweep
+	result, err := execute(ctx, conn, string(append(s.appendKeys([]byte(cut[0]), calls), cut[1]...)))
+	if err != nil {
+		return 0, 0, err
+	}
+	gone, err := result.RowsAffected()
+	return int(gone), len(all), err
+}
+
+// expired is a record that counts as absent.
+type expired struct {
+	call *call // with its key
+	at   int64 // expire_time
+}
+
+// stale finds expired records that meet a condition on status.
+func (s *Store) stale(ctx context.Context, conn *sql.Conn, status string, limit int) ([]expired, error) {
 	cut := s.texts.stale
 	rows, err := conn.QueryContext(ctx, cut[0]+status+cut[1]+strconv.Itoa(limit)+cut[2])
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close() // Err has what matters
-	var found []*call
+	var found []expired
 	for rows.Next() {
 		names := make([]string, s.layout.keys)
-		targets := make([]any, len(names))
+		e := expired{call: &call{}}
+		var targets []any
 		for i := range names {
-			targets[i] = &names[i]
+			targets = append(targets, &names[i])
 		}
+		targets = append(targets, &e.at)
 		if err := rows.Scan(targets...); err != nil {
 			return nil, err
 		}
-		c := &call{}
 		if s.compat() {
-			c.parts = store.Key{Application: names[0], Topic: names[1], Tag: names[2], ID: names[3]}
+			e.call.parts = store.Key{Application: names[0], Topic: names[1], Tag: names[2], ID: names[3]}
 		} else {
-			copy(c.id[:], names[0])
+			copy(e.call.id[:], names[0])
 		}
-		found = append(found, c)
+		found = append(found, e)
 	}
-	slices.SortFunc(found, s.order)
 	return found, rows.Err()
 }
