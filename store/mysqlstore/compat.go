@@ -36,17 +36,19 @@ const javaPart = 765
 // a claim is when the original may take it, skew_ms after its lease.
 func javaLayout(skew int64) *layout {
 	theirs := "owner = " + zeroToken
+	s := strconv.FormatInt(skew, 10)
 	return &layout{
 		table: "java",
 		names: []string{"application_name", "topic", "tag", "msg_uniq_key"},
 		keys:  4,
 		more:  ", skew_ms",
 		over:  "skew_ms",
-		// The original takes what expired before its own now.
-		memory: "(-1)",
-		leaseEnd: "IF(" + theirs + ", LEAST(expire_time, 9000000000000000) + " + strconv.FormatInt(skew, 10) +
-			", expire_time - skew_ms)",
-		state:   "IF(status = 'CONSUMING' AND mark <> '', mark, status)",
+		// The original takes what expired before its own now, which may be as late.
+		memory:   "(-1 - " + s + ")",
+		leaseEnd: "IF(" + theirs + ", LEAST(expire_time, 9000000000000000) + " + s + ", expire_time - skew_ms)",
+		// status is compared as the original does, byte for byte.
+		state: "CASE CAST(status AS BINARY) WHEN 'CONSUMED' THEN 'CONSUMED'" +
+			" WHEN 'CONSUMING' THEN IF(mark = '', 'CONSUMING', mark) ELSE 'CORRUPT' END",
 		absent:  "IF({state} IN ('CONSUMING', 'RELEASED'), {leaseEnd} <= {now} - horizon_ms, expire_time <= {now})",
 		bounded: "owner <> " + zeroToken,
 		latest:  "9223372036854775807", // keep_ms is not to be trusted: the original does not write it
@@ -71,7 +73,7 @@ status = CASE
 	WHEN {code} IN ({claimed.code}, {park.code}) THEN 'CONSUMING'
 	WHEN {code} IN ({ended.codes}) THEN 'CONSUMED'
 	ELSE status END,`,
-		released:  "skew_ms = 0, mark = 'RELEASED'",
+		released:  "skew_ms = -" + s + ", mark = 'RELEASED'",
 		setParked: "skew_ms = 0, mark = 'PARKED'",
 	}
 }

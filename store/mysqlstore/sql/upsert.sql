@@ -18,12 +18,12 @@ ON DUPLICATE KEY UPDATE
 decision = CASE
 	WHEN VALUES(status) = 'CONSUMED' THEN CASE
 		WHEN {wasAbsent} THEN {recreated}
-		WHEN status = 'CONSUMED' THEN IF(owner = VALUES(owner), {repeated}, {already})
+		WHEN {state} = 'CONSUMED' THEN IF(owner = VALUES(owner), {repeated}, {already})
 		WHEN {state} = 'CONSUMING' THEN IF(owner = VALUES(owner), {completed}, {late})
 		WHEN {state} IN ('RELEASED', 'PARKED') THEN {late}
 		ELSE {repaired} END
 	WHEN {wasAbsent} THEN {claimed} + 1
-	WHEN status = 'CONSUMED' THEN IF(expire_time > {wasLatest}, {doneRearmed}, {done})
+	WHEN {state} = 'CONSUMED' THEN IF(expire_time > {wasLatest}, {doneRearmed}, {done})
 	WHEN {state} = 'PARKED' THEN IF(expire_time > {this} + keep_ms, {parkedRearmed}, {parked})
 	WHEN {state} = 'CONSUMING' AND owner = VALUES(owner) THEN {claimed} + attempts
 	WHEN {state} = 'CONSUMING' AND {bounded} AND {leaseEnd} > {this} + lease_ms THEN {busyRearmed} + lease_ms
