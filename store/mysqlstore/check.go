@@ -79,6 +79,9 @@ func (s *Store) checkSettings(ctx context.Context, conn *sql.Conn) (findings, er
 // checkTable compares the live table with the one that it should be.
 func (s *Store) checkTable(ctx context.Context, conn *sql.Conn) (findings, err error) {
 	plan, err := s.plan(ctx, conn)
+	if as[*Finding](err) {
+		return err, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -87,12 +90,12 @@ func (s *Store) checkTable(ctx context.Context, conn *sql.Conn) (findings, err e
 		errs = append(errs, &Finding{"table " + s.options.Table, "it is missing or not as it should be",
 			"call Migrate, or run: " + statement})
 	}
-	if live, err := s.inspect(ctx, conn); err != nil {
+	live, err := s.inspect(ctx, conn)
+	if err != nil {
 		return nil, err
-	} else if live != nil {
-		for _, obstacle := range live.obstacles(s.layout) {
-			errs = append(errs, &Finding{"table " + s.options.Table, "it has something of yours in the way", obstacle})
-		}
+	}
+	if live != nil {
+		errs = append(errs, s.inTheWay(live))
 	}
 	return errors.Join(errs...), nil
 }

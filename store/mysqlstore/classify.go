@@ -40,6 +40,7 @@ const (
 	erReadOnlyTx       = 1792
 	erReadOnlyMode     = 1836
 	erTooLong          = 1406
+	erTruncated        = 1265
 	erWrongValue       = 1366
 	erOutOfRange       = 1264
 	erOutOfRangeResult = 1690

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -47,7 +48,7 @@ func javaLayout(skew int64) *layout {
 		memory:   "(-1 - " + s + ")",
 		leaseEnd: "IF(" + theirs + ", LEAST(expire_time, 9000000000000000) + " + s + ", expire_time - skew_ms)",
 		// status is compared as the original does, byte for byte.
-		state: "CASE CAST(status AS BINARY) WHEN 'CONSUMED' THEN 'CONSUMED'" +
+		state: "CASE CAST(CONVERT(status USING utf8) AS BINARY) WHEN 'CONSUMED' THEN 'CONSUMED'" +
 			" WHEN 'CONSUMING' THEN IF(mark = '', 'CONSUMING', mark) ELSE 'CORRUPT' END",
 		absent:  "IF({state} IN ('CONSUMING', 'RELEASED'), {leaseEnd} <= {now} - horizon_ms, expire_time <= {now})",
 		bounded: "owner <> " + zeroToken,
@@ -76,6 +77,51 @@ status = CASE
 		released:  "skew_ms = -" + s + ", mark = 'RELEASED'",
 		setParked: "skew_ms = 0, mark = 'PARKED'",
 	}
+}
+
+// notOriginals are the columns of the original that a table does not have. One of
+// that name may be another program's, whose rows mean something else.
+func (l *live) notOriginals(want *layout) []string {
+	var missing []string
+	for _, c := range want.columns() {
+		if _, found := l.columns[c.name]; !found && !c.defaulted {
+			missing = append(missing, "the column "+c.name+" is missing, so it is not the original's table; "+
+				"give Options.Table another name")
+		}
+	}
+	return missing
+}
+
+// recoded are changes that bring the parts of keys into UTF-8, in which both
+// sides send them, before they become bytes.
+func (l *live) recoded(names []string) []string {
+	var changes []string
+	for _, name := range names {
+		switch c := l.columns[name]; c.charset {
+		case "", "utf8", "utf8mb3", "utf8mb4", "ascii", "binary":
+		case "utf16", "utf16le", "utf32", "gb18030": // which have more characters than three bytes of UTF-8
+			changes = append(changes, fmt.Sprintf("MODIFY COLUMN %s VARCHAR(%d) CHARACTER SET utf8mb4 NOT NULL", name, c.chars))
+		default:
+			changes = append(changes, fmt.Sprintf("MODIFY COLUMN %s VARCHAR(%d) CHARACTER SET utf8 NOT NULL", name, c.chars))
+		}
+	}
+	return changes
+}
+
+// tooLong is what to do about an upgrade that the server refused because of a
+// part of a key. Nothing has changed then.
+func (s *Store) tooLong(err error) error {
+	if n := number(err); !s.compat() || n != erTooLong && n != erTruncated && n != erWrongValue {
+		return err
+	}
+	var long []string
+	for _, name := range s.layout.names {
+		long = append(long, "LENGTH("+name+") > "+strconv.Itoa(javaPart+1))
+	}
+	return &Finding{"table " + s.options.Table,
+		fmt.Sprintf("it has keys with a part of more than %d bytes, which an index cannot hold; no row was changed", javaPart+1),
+		"wait until they have expired, or give them up, and run: DELETE FROM " + s.table() + " WHERE " +
+			strings.Join(long, " OR ")}
 }
 
 // javaParts are the parts of a key as the original stores them, but for those

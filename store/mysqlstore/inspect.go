@@ -21,6 +21,8 @@ type liveColumn struct {
 	unsigned  bool
 	nullable  bool
 	defaulted bool
+	charset   string // of a text, "" for all else
+	chars     int64  // of a text, its length in characters
 }
 
 type index struct {
@@ -64,7 +66,8 @@ func (s *Store) inspect(ctx context.Context, conn *sql.Conn) (*live, error) {
 
 func (l *live) readColumns(ctx context.Context, conn *sql.Conn, where string) error {
 	rows, err := conn.QueryContext(ctx, "SELECT COLUMN_NAME, LOWER(DATA_TYPE), COALESCE(CHARACTER_OCTET_LENGTH, 0),"+
-		" LOCATE('unsigned', COLUMN_TYPE) > 0, IS_NULLABLE = 'YES', COLUMN_DEFAULT IS NOT NULL OR EXTRA <> ''"+
+		" LOCATE('unsigned', COLUMN_TYPE) > 0, IS_NULLABLE = 'YES', COLUMN_DEFAULT IS NOT NULL OR EXTRA <> '',"+
+		" COALESCE(CHARACTER_SET_NAME, ''), COALESCE(CHARACTER_MAXIMUM_LENGTH, 0)"+
 		" FROM information_schema.COLUMNS"+where)
 	if err != nil {
 		return err
@@ -73,7 +76,8 @@ func (l *live) readColumns(ctx context.Context, conn *sql.Conn, where string) er
 	for rows.Next() {
 		var name string
 		var c liveColumn
-		if err := rows.Scan(&name, &c.kind, &c.length, &c.unsigned, &c.nullable, &c.defaulted); err != nil {
+		if err := rows.Scan(&name, &c.kind, &c.length, &c.unsigned, &c.nullable, &c.defaulted,
+			&c.charset, &c.chars); err != nil {
 			return err
 		}
 		l.columns[strings.ToLower(name)] = c
@@ -156,6 +160,9 @@ func (l *live) obstacles(want *layout) []string {
 		if !ours[name] && !c.nullable && !c.defaulted {
 			found = append(found, "the column "+name+" has no default; give it one or make it nullable")
 		}
+	}
+	if want != &native {
+		found = append(found, l.notOriginals(want)...)
 	}
 	slices.Sort(found)
 	return found

@@ -3,6 +3,7 @@ package mysqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -72,7 +73,7 @@ func (s *Store) migrate(ctx context.Context, conn *sql.Conn) error {
 	defer conn.Raw(func(any) error { return errBadConn }) // so that the next user has the pool's own sql_mode
 	for _, statement := range plan {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("%w, in: %s", err, statement)
+			return s.tooLong(fmt.Errorf("%w, in: %s", err, statement))
 		}
 	}
 	return nil
@@ -138,7 +139,12 @@ func (s *Store) plan(ctx context.Context, conn *sql.Conn) ([]string, error) {
 	if live == nil {
 		return []string{strings.TrimSpace(uncommented(strings.TrimSuffix(s.Schema(), ";\n")))}, nil
 	}
-	var changes []string
+	if s.compat() {
+		if obstacles := s.inTheWay(live); obstacles != nil {
+			return nil, obstacles
+		}
+	}
+	var changes, statements []string
 	for _, want := range s.layout.columns() {
 		switch have, found := live.columns[want.name]; {
 		case !found:
@@ -154,10 +160,25 @@ func (s *Store) plan(ctx context.Context, conn *sql.Conn) ([]string, error) {
 	if len(changes) == 0 {
 		return nil, nil
 	}
-	return []string{"ALTER TABLE " + s.table() + " " + strings.Join(changes, ", ")}, nil
+	if recoded := live.recoded(s.layout.names); s.compat() && len(recoded) > 0 {
+		statements = append(statements, "ALTER TABLE "+s.table()+" "+strings.Join(recoded, ", "))
+	}
+	return append(statements, "ALTER TABLE "+s.table()+" "+strings.Join(changes, ", ")), nil
+}
+
+// inTheWay is a finding for each of what no statement of the plan mends.
+func (s *Store) inTheWay(l *live) error {
+	var errs []error
+	for _, obstacle := range l.obstacles(s.layout) {
+		errs = append(errs, &Finding{"table " + s.options.Table, "it has something of yours in the way", obstacle})
+	}
+	return errors.Join(errs...)
 }
 
 func (s *Store) failed(op string, err error) error {
+	if as[*Finding](err) {
+		return err
+	}
 	class, _ := classify(err)
 	return &store.Error{Driver: "mysqlstore", Op: op, Class: class, Err: cause(err, nil)}
 }
