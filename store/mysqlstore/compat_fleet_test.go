@@ -2,6 +2,7 @@ package mysqlstore_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -162,7 +163,7 @@ func TestAMixedFleetRunsAKeyOnce(t *testing.T) {
 				t.Errorf("never happened: %s; happened: %v", what, l.counts)
 			}
 		}
-		t.Log(l.counts)
+		t.Logf("%v; keys that the original spoilt: %d of %d", l.counts, len(l.spoilt), fleetKeys)
 	})
 }
 
@@ -233,8 +234,12 @@ func (l *ledger) callback(ctx context.Context, who string, o original, k store.K
 	})
 	done := random.IntN(4) == 0
 	l.ends(k.ID, done)
-	if err := settle(done); err != nil && !l.isSpoilt(k.ID) {
-		l.t.Errorf("%s settle: %v", who, err)
+	switch err := settle(done); {
+	case err == nil:
+	case who == "they": // such as a deadlock: its claim stays, and nobody runs the key
+		l.count("their settle failed")
+	case !errors.Is(err, store.ErrNotOwner) || !l.isSpoilt(k.ID):
+		l.t.Errorf("we settle: %v", err)
 	}
 }
 

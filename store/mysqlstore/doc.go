@@ -91,5 +91,15 @@
 //     contract).
 //   - It runs a message whose row has another status than its two words, and one
 //     whose INSERT fails for any reason but a duplicate key.
-//   - Of several of its consumers that meet an expired row more than one may win.
+//   - Of several of its consumers that meet an expired row more than one may win:
+//     it takes a deadlock of its INSERT for success.
+//   - Its own success on a key that we run ends our claim; our Complete answers
+//     Completed then, as if nothing had happened.
+//   - A part of a key over 765 bytes is hashed by us only, so that such keys do not
+//     meet.
+//
+// # Several databases
+//
+// A [Sharded] of [NewSharded] is one Store over several, for business data that is
+// spread over databases, or for more writes than one server takes.
 package mysqlstore
