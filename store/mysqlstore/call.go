@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
@@ -57,7 +58,7 @@ func (s *Store) claimOf(c *call, r *store.ClaimRequest) error {
 	}
 	s.call(c, opClaim, r.Key, r.Token)
 	c.lease, c.horizon, c.keep = r.Lease.Milliseconds(), r.Horizon.Milliseconds(), r.ParkKeep.Milliseconds()
-	c.maxAttempts = int64(r.MaxAttempts)
+	c.maxAttempts = min(int64(r.MaxAttempts), math.MaxInt32) // what the column holds; nothing is tried more often
 	return nil
 }
 

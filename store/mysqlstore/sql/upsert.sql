@@ -32,7 +32,10 @@ decision = CASE
 	WHEN {state} IN ('CONSUMING', 'RELEASED') THEN
 		IF(VALUES(max_attempts) > 0 AND attempts >= VALUES(max_attempts), {park}, {claimed} + attempts + 1)
 	ELSE {corrupt} END,
-attempts = IF({code} = {claimed.code}, decision & 17592186044415, attempts),
+attempts = CASE
+	WHEN {code} = {claimed.code} THEN decision & 17592186044415
+	WHEN {code} IN ({recreated.code}, {repaired.code}) THEN 0
+	ELSE attempts END,
 owner = CASE
 	WHEN {code} IN ({claimed.code}, {ended.codes}) THEN VALUES(owner)
 	WHEN {code} = {park.code} THEN X'00000000000000000000000000000000'
@@ -47,8 +50,10 @@ expire_time = CASE
 	WHEN {code} = {busyRearmed.code} THEN {this} + lease_ms + {over}
 	ELSE expire_time END,
 horizon_ms = IF({code} = {claimed.code}, VALUES(horizon_ms), horizon_ms),
-keep_ms = IF({code} IN ({claimed.code}, {park.code}, {ended.codes})
-	OR {code} IN ({repeated.code}, {already.code}) AND expire_time = VALUES(expire_time), VALUES(keep_ms), keep_ms),
+keep_ms = CASE
+	WHEN {code} IN ({claimed.code}, {park.code}, {ended.codes}) THEN VALUES(keep_ms)
+	WHEN {code} IN ({repeated.code}, {already.code}) THEN GREATEST(keep_ms, VALUES(keep_ms))
+	ELSE keep_ms END,
 change_time = IF({code} IN ({claimed.code}, {park.code}, {ended.codes}), VALUES(change_time), change_time),
 found = CASE
 	WHEN {code} IN ({ended.codes}) THEN {code}
