@@ -32,16 +32,7 @@ const maxLockWait = 5
 // [*Finding], and errors that kept it from looking, joined. It touches no record
 // of the application.
 func (s *Store) Check(ctx context.Context) error {
-	conn, err := s.db.Conn(ctx)
-	if err != nil {
-		return s.failed("check", noConn(err))
-	}
-	defer conn.Close() // gives it back to the pool
-	settings, err := s.checkSettings(ctx, conn)
-	if err != nil {
-		return s.failed("check", err)
-	}
-	table, err := s.checkTable(ctx, conn)
+	settings, table, err := s.look(ctx)
 	if err != nil {
 		return errors.Join(settings, s.failed("check", err))
 	}
@@ -49,6 +40,21 @@ func (s *Store) Check(ctx context.Context) error {
 		return errors.Join(settings, table)
 	}
 	return errors.Join(settings, s.tryStatements(ctx))
+}
+
+// look has a connection for itself, and gives it back to the pool: the
+// statements that Check tries next need one, and there may be no other.
+func (s *Store) look(ctx context.Context) (settings, table, err error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, nil, noConn(err)
+	}
+	defer conn.Close() // gives it back to the pool
+	if settings, err = s.checkSettings(ctx, conn); err != nil {
+		return nil, nil, err
+	}
+	table, err = s.checkTable(ctx, conn)
+	return settings, table, err
 }
 
 func (s *Store) checkSettings(ctx context.Context, conn *sql.Conn) (findings, err error) {
@@ -78,26 +84,23 @@ func (s *Store) checkSettings(ctx context.Context, conn *sql.Conn) (findings, er
 
 // checkTable compares the live table with the one that it should be.
 func (s *Store) checkTable(ctx context.Context, conn *sql.Conn) (findings, err error) {
-	plan, err := s.plan(ctx, conn)
-	if as[*Finding](err) {
-		return err, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var errs []error
-	for _, statement := range plan {
-		errs = append(errs, &Finding{"table " + s.options.Table, "it is missing or not as it should be",
-			"call Migrate, or run: " + statement})
-	}
 	live, err := s.inspect(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
-	if live != nil {
-		errs = append(errs, s.inTheWay(live))
+	field := "table " + s.options.Table
+	if live != nil && live.view {
+		return &Finding{field, "it is a view", "drop it and call Migrate, or choose another Options.Table"}, nil
 	}
-	return errors.Join(errs...), nil
+	obstacles := s.inTheWay(live)
+	if obstacles != nil && s.compat() {
+		return obstacles, nil // it may be another program's
+	}
+	var errs []error
+	for _, statement := range s.mend(live) {
+		errs = append(errs, &Finding{field, live.problem(s.layout), "call Migrate, or run: " + statement})
+	}
+	return errors.Join(errors.Join(errs...), obstacles), nil
 }
 
 // tryStatements takes scratch records through their lives, alone and together:

@@ -34,6 +34,7 @@ var errBadConn = driver.ErrBadConn
 const (
 	erAccessDeniedDB   = 1044
 	erAccessDenied     = 1045
+	erSyntax           = 1064
 	erLockWaitTimeout  = 1205
 	erDeadlock         = 1213
 	erReadOnly         = 1290
@@ -72,6 +73,12 @@ var replies = map[uint16]struct {
 	1223:              {store.NotApplied, false}, // conflicting read lock
 	3100:              {store.NotApplied, false}, // a replication hook refused the commit
 	1047:              {store.NotApplied, true},  // a Galera node that is not ready
+	1135:              {store.NotApplied, true},  // no thread for a connection
+	1637:              {store.NotApplied, true},  // too many transactions
+	1969:              {store.NotApplied, false}, // MariaDB: took longer than max_statement_time
+	1053:              {store.Unknown, true},     // the server is shutting down
+	1317:              {store.Unknown, true},     // somebody ended the statement
+	1927:              {store.Unknown, true},     // MariaDB: somebody ended the connection
 
 	erAccessDeniedDB:   {store.Permanent, false},
 	erAccessDenied:     {store.Permanent, false},
@@ -79,7 +86,7 @@ var replies = map[uint16]struct {
 	1049:               {store.Permanent, false}, // no such database
 	1046:               {store.Permanent, false}, // no database selected
 	1054:               {store.Permanent, false}, // no such column
-	1064:               {store.Permanent, false}, // syntax
+	erSyntax:           {store.Permanent, false},
 	1142:               {store.Permanent, false}, // a right for the table is missing
 	1143:               {store.Permanent, false}, // a right for a column is missing
 	1227:               {store.Permanent, false}, // a right is missing
@@ -99,6 +106,15 @@ var replies = map[uint16]struct {
 	1862:               {store.Permanent, false},
 	1524:               {store.Permanent, false}, // unknown authentication plugin
 	1251:               {store.Permanent, false},
+	1130:               {store.Permanent, false}, // the host may not connect
+	1060:               {store.Permanent, false}, // a migration: such a column exists
+	1061:               {store.Permanent, false}, // such a key exists
+	1071:               {store.Permanent, false}, // the key would be too long
+	1075:               {store.Permanent, false}, // a counter without a key
+	1091:               {store.Permanent, false}, // nothing to drop
+	1118:               {store.Permanent, false}, // the row would be too long
+	1138:               {store.Permanent, false}, // a NULL is in the way
+	1265:               {store.Permanent, false}, // a value is in the way
 }
 
 // failures classifies errors that are no answer of a server. The first row that
@@ -156,6 +172,9 @@ func classify(err error) (class store.Class, again bool) {
 // the ID of a key: its number and SQLSTATE say as much to whoever must act.
 func cause(err, earlier error) error {
 	shown := redacted(err)
+	if in := (inStatement{}); errors.As(err, &in) {
+		shown = fmt.Errorf("%w, in: %s", shown, in.statement)
+	}
 	if earlier != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 		return fmt.Errorf("%w, after: %v", shown, redacted(earlier))
 	}
@@ -231,7 +250,7 @@ func as[T error](err error) bool {
 // meaning is what a server's error says without the values in quotes, which it
 // repeats from the statement.
 func meaning(e *mysql.MySQLError) string {
-	if _, known := replies[e.Number]; !known || ofOneRow(e) {
+	if _, known := replies[e.Number]; !known || ofOneRow(e) || e.Number == erSyntax {
 		return "see the server's list of errors"
 	}
 	return e.Message

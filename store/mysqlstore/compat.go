@@ -81,12 +81,12 @@ status = CASE
 
 // notOriginals are the columns of the original that a table does not have. One of
 // that name may be another program's, whose rows mean something else.
-func (l *live) notOriginals(want *layout) []string {
-	var missing []string
+func (l *live) notOriginals(want *layout) []obstacle {
+	var missing []obstacle
 	for _, c := range want.columns() {
 		if _, found := l.columns[c.name]; !found && !c.defaulted {
-			missing = append(missing, "the column "+c.name+" is missing, so it is not the original's table; "+
-				"give Options.Table another name")
+			missing = append(missing, obstacle{"the column " + c.name + " is missing, so it is not the original's table",
+				"give Options.Table another name"})
 		}
 	}
 	return missing

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -73,11 +72,19 @@ func (s *Store) migrate(ctx context.Context, conn *sql.Conn) error {
 	defer conn.Raw(func(any) error { return errBadConn }) // so that the next user has the pool's own sql_mode
 	for _, statement := range plan {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return s.tooLong(fmt.Errorf("%w, in: %s", err, statement))
+			return s.tooLong(inStatement{err, statement})
 		}
 	}
 	return nil
 }
+
+// inStatement is an error of a statement that holds no values and may be shown.
+type inStatement struct {
+	error
+	statement string
+}
+
+func (e inStatement) Unwrap() error { return e.error }
 
 // patience is how long, in seconds, an instance waits for another's migration,
 // if its context lets it. A server ends the wait when the connection ends.
@@ -85,7 +92,8 @@ const patience = 3600
 
 // lock takes a lock of the server's by name. It ends with the connection.
 func (s *Store) lock(ctx context.Context, conn *sql.Conn, what string, seconds int) (release func(), err error) {
-	name := "CONCAT('dedup." + what + ".', LEFT(SHA1(CONCAT(DATABASE(), '." + s.options.Table + "')), 32))"
+	name := "CONCAT('dedup." + what + ".', LEFT(SHA1(CONCAT(COALESCE(DATABASE(), ''), '." +
+		s.options.Table + "')), 32))"
 	var got sql.NullInt64
 	if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK("+name+", "+strconv.Itoa(seconds)+")").Scan(&got); err != nil {
 		return nil, err
@@ -136,41 +144,39 @@ func (s *Store) plan(ctx context.Context, conn *sql.Conn) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if obstacles := s.inTheWay(live); obstacles != nil && s.compat() {
+		return nil, obstacles
+	}
+	return s.mend(live), nil
+}
+
+// mend returns the statements that make the live table what it should be.
+func (s *Store) mend(live *live) []string {
 	if live == nil {
-		return []string{strings.TrimSpace(uncommented(strings.TrimSuffix(s.Schema(), ";\n")))}, nil
+		return []string{strings.TrimSpace(uncommented(strings.TrimSuffix(s.Schema(), ";\n")))}
 	}
-	if s.compat() {
-		if obstacles := s.inTheWay(live); obstacles != nil {
-			return nil, obstacles
-		}
+	var clauses []string
+	for _, c := range live.changes(s.layout) {
+		clauses = append(clauses, c.clause)
 	}
-	var changes, statements []string
-	for _, want := range s.layout.columns() {
-		switch have, found := live.columns[want.name]; {
-		case !found:
-			changes = append(changes, "ADD COLUMN "+want.definition)
-		case !have.serves(want):
-			changes = append(changes, "MODIFY COLUMN "+want.definition)
-		}
+	if len(clauses) == 0 {
+		return nil
 	}
-	if live.engine != "InnoDB" {
-		changes = append(changes, "ENGINE=InnoDB")
-	}
-	changes = append(changes, live.keys(s.layout)...)
-	if len(changes) == 0 {
-		return nil, nil
-	}
+	var statements []string
 	if recoded := live.recoded(s.layout.names); s.compat() && len(recoded) > 0 {
 		statements = append(statements, "ALTER TABLE "+s.table()+" "+strings.Join(recoded, ", "))
 	}
-	return append(statements, "ALTER TABLE "+s.table()+" "+strings.Join(changes, ", ")), nil
+	return append(statements, "ALTER TABLE "+s.table()+" "+strings.Join(clauses, ", "))
 }
 
 // inTheWay is a finding for each of what no statement of the plan mends.
 func (s *Store) inTheWay(l *live) error {
+	if l == nil {
+		return nil
+	}
 	var errs []error
-	for _, obstacle := range l.obstacles(s.layout) {
-		errs = append(errs, &Finding{"table " + s.options.Table, "it has something of yours in the way", obstacle})
+	for _, o := range l.obstacles(s.layout, s.table()) {
+		errs = append(errs, &Finding{"table " + s.options.Table, o.problem, o.remedy})
 	}
 	return errors.Join(errs...)
 }
