@@ -19,7 +19,9 @@ func lossy(t *testing.T, address string, retries int) (*mysqlstore.Store, *tests
 	return s, proxy
 }
 
-func answersOnce(t *testing.T, s *mysqlstore.Store) { claims(t, s, request(newKey(), store.NewToken()), 1) }
+func answersOnce(t *testing.T, s *mysqlstore.Store) {
+	claims(t, s, request(newKey(), store.NewToken()), 1)
+}
 
 func TestACallWhoseReplyIsLostIsRepeated(t *testing.T) {
 	t.Parallel()
