@@ -189,7 +189,7 @@ func (c *call) claimBecame(r row, found bool) {
 	default:
 		c.verdict = store.Verdict{State: store.Corrupt}
 	}
-	c.verdict.Rearmed = !mine && r.decision == head(c.token)
+	c.verdict.Rearmed = found && r.decision == head(c.token)
 }
 
 // milliseconds is at least one: what a caller waits for has not ended yet.
