@@ -11,3 +11,32 @@ func (s *Store) Where(k store.Key) string {
 	s.call(&c, 0, k, store.Token{})
 	return string(s.appendKey(nil, &c))
 }
+
+// What the tests of classify need.
+var (
+	Classify     = classify
+	NoConnection = noConn
+	ErrVanished  = errVanished
+)
+
+// NotSent and Applied are how the store marks errors.
+func NotSent(err error) error { return notSent{err} }
+
+// Applied is NotSent's counterpart, after a statement.
+func Applied(err error) error { return applied{err} }
+
+// KnownReplies are the numbers of the errors that the store knows.
+func KnownReplies() (numbers []uint16) {
+	for n := range replies {
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+// KnownFailures are the names of the rows of failures.
+func KnownFailures() (names []string) {
+	for _, f := range failures {
+		names = append(names, f.what)
+	}
+	return names
+}
