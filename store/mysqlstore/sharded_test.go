@@ -234,8 +234,14 @@ func TestAShardThatIsDownHoldsUpItsOwnKeysOnly(t *testing.T) {
 	onServers(t, func(t *testing.T, address string) {
 		proxy := testserver.NewProxy(t, address)
 		up := migrated(t, pool(t, address, ""), mysqlstore.Options{})
-		down := migrated(t, pool(t, proxy.Addr(), ""), mysqlstore.Options{})
+		down, err := mysqlstore.New(pool(t, proxy.Addr(), ""), mysqlstore.Options{Table: table(t, pool(t, address, ""))})
+		if err != nil {
+			t.Fatal(err)
+		}
 		s := newSharded(t, func(k store.Key) int { return int(k.ID[0] - '0') }, up, down)
+		if err := s.Migrate(within(t, ample)); err != nil {
+			t.Fatal(err)
+		}
 		proxy.BlackHole(true)
 
 		here, there := store.Key{Application: "app", Topic: "t", ID: "0"}, store.Key{Application: "app", Topic: "t", ID: "1"}
