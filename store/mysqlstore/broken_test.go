@@ -71,7 +71,7 @@ func frozen(t *testing.T, server *testserver.SQLServer) {
 	if err := s.Wait(within(t, ample)); err != nil {
 		t.Errorf("wait: %v", err)
 	}
-	completes(t, s, k, token, store.Completed)
+	completes(t, s, k, token, time.Hour, store.Completed)
 	claims(t, s, request(newKey(), store.NewToken()), 1)
 }
 

@@ -34,7 +34,7 @@ func (g *granted) race(t *testing.T, o original, s *mysqlstore.Store, k store.Ke
 			}
 		})
 		all.Go(func() {
-			v, err := s.Claim(t.Context(), claimOf(k, store.NewToken()))
+			v, err := s.Claim(t.Context(), request(k, store.NewToken()))
 			if err != nil {
 				t.Error(err)
 			}
@@ -57,7 +57,7 @@ func TestOfConcurrentClaimsByBothExactlyOneIsGranted(t *testing.T) {
 		"free": func(*testing.T, original, *mysqlstore.Store, store.Key) {},
 		"released": func(t *testing.T, _ original, s *mysqlstore.Store, k store.Key) {
 			a := store.NewToken()
-			claims(t, s, claimOf(k, a), 1)
+			claims(t, s, request(k, a), 1)
 			releases(t, s, k, a)
 		},
 		"expired of theirs": func(t *testing.T, o original, _ *mysqlstore.Store, k store.Key) {
@@ -65,7 +65,7 @@ func TestOfConcurrentClaimsByBothExactlyOneIsGranted(t *testing.T) {
 			o.wantMeets(t, k, runs)
 		},
 		"expired of ours": func(t *testing.T, o original, s *mysqlstore.Store, k store.Key) {
-			claims(t, s, claimOf(k, store.NewToken()), 1)
+			claims(t, s, request(k, store.NewToken()), 1)
 			must(t, o.db, "UPDATE t_rocketmq_dedup SET expire_time = expire_time - 70000 WHERE msg_uniq_key = ?", k.ID)
 		},
 		"no longer done": func(t *testing.T, o original, s *mysqlstore.Store, k store.Key) {
@@ -200,7 +200,7 @@ func (l *ledger) ourNode(o original, s *mysqlstore.Store, random *rand.Rand) {
 	ctx := l.t.Context()
 	for range fleetTurns {
 		k, a := goldenKey("", strconv.Itoa(random.IntN(fleetKeys))), store.NewToken()
-		v, err := s.Claim(ctx, claimOf(k, a))
+		v, err := s.Claim(ctx, request(k, a))
 		switch {
 		case err != nil:
 			l.t.Error(err)

@@ -81,7 +81,7 @@ func TestOurDeliveriesLookLikeTheOriginals(t *testing.T) {
 			}
 			must(t, o.db, "DELETE FROM t_rocketmq_dedup")
 
-			claims(t, s, claimOf(k, a), 1)
+			claims(t, s, request(k, a), 1)
 			wantOnly(t, o, goldenHead+g.parts, "CONSUMING", time.Minute+skew)
 			if g.fails {
 				releases(t, s, k, a)
@@ -118,7 +118,7 @@ func TestKeysThatTheOriginalsCollationTookForOneAreApart(t *testing.T) {
 			if i%2 == 0 {
 				o.wantMeets(t, k, runs)
 			} else {
-				claims(t, s, claimOf(k, store.NewToken()), 1)
+				claims(t, s, request(k, store.NewToken()), 1)
 			}
 		}
 		for _, g := range golden {
@@ -133,7 +133,7 @@ func TestKeysThatTheOriginalsCollationTookForOneAreApart(t *testing.T) {
 func TestAnEmojiIsTheSameKeyForBoth(t *testing.T) {
 	inDialects(t, time.Second, func(t *testing.T, o original, s *mysqlstore.Store) {
 		k, a := goldenKey("", emoji), store.NewToken()
-		claims(t, s, claimOf(k, a), 1)
+		claims(t, s, request(k, a), 1)
 		got, err := o.meets(within(t, ample), k)
 		if got != sendsBack || err != nil {
 			t.Fatalf("the original %s (%v), want that it %s", got, err, sendsBack)
@@ -168,24 +168,24 @@ var meetings = []struct {
 	run  func(*testing.T, meeting)
 }{
 	{"G9 our claim", func(t *testing.T, m meeting) {
-		claims(t, m.s, claimOf(m.k, m.a), 1)
+		claims(t, m.s, request(m.k, m.a), 1)
 		m.o.wantMeets(t, m.k, sendsBack)
 		wantRow(t, m.o.db, m.k, "CONSUMING", time.Minute+m.skew)
 		if err := m.s.Renew(within(t, ample), []store.Claim{{Key: m.k, Token: m.a}})[0]; err != nil {
 			t.Error(err)
 		}
 		wantRow(t, m.o.db, m.k, "CONSUMING", time.Minute+m.skew)
-		claims(t, m.s, claimOf(m.k, m.a), 1)
+		claims(t, m.s, request(m.k, m.a), 1)
 		wantRow(t, m.o.db, m.k, "CONSUMING", time.Minute+m.skew)
 	}},
 	{"G8 our completion", func(t *testing.T, m meeting) {
-		claims(t, m.s, claimOf(m.k, m.a), 1)
+		claims(t, m.s, request(m.k, m.a), 1)
 		completes(t, m.s, m.k, m.a, time.Hour, store.Completed)
 		m.o.wantMeets(t, m.k, skips)
 		wantRow(t, m.o.db, m.k, "CONSUMED", time.Hour)
 	}},
 	{"our parking", func(t *testing.T, m meeting) {
-		claims(t, m.s, claimOf(m.k, m.a), 1)
+		claims(t, m.s, request(m.k, m.a), 1)
 		if err := m.s.Park(within(t, ample), m.k, m.a, time.Hour); err != nil {
 			t.Fatal(err)
 		}
@@ -194,9 +194,9 @@ var meetings = []struct {
 		answers(t, m.s, m.k, store.Parked)
 	}},
 	{"a claim of ours that used up its attempts", func(t *testing.T, m meeting) {
-		claims(t, m.s, claimOf(m.k, m.a), 1)
+		claims(t, m.s, request(m.k, m.a), 1)
 		releases(t, m.s, m.k, m.a)
-		r := claimOf(m.k, store.NewToken())
+		r := request(m.k, store.NewToken())
 		r.MaxAttempts, r.ParkKeep = 1, time.Hour
 		if v, err := m.s.Claim(within(t, ample), r); err != nil || v.State != store.Parked {
 			t.Fatalf("got %+v, %v, want parked", v, err)
@@ -205,7 +205,7 @@ var meetings = []struct {
 		wantRow(t, m.o.db, m.k, "CONSUMING", time.Hour)
 	}},
 	{"our release", func(t *testing.T, m meeting) {
-		claims(t, m.s, claimOf(m.k, m.a), 1)
+		claims(t, m.s, request(m.k, m.a), 1)
 		releases(t, m.s, m.k, m.a)
 		m.o.wantMeets(t, m.k, runs)
 		answers(t, m.s, m.k, store.Busy)
@@ -214,9 +214,9 @@ var meetings = []struct {
 		}
 	}},
 	{"our take-over of a released key", func(t *testing.T, m meeting) {
-		claims(t, m.s, claimOf(m.k, m.a), 1)
+		claims(t, m.s, request(m.k, m.a), 1)
 		releases(t, m.s, m.k, m.a)
-		claims(t, m.s, claimOf(m.k, store.NewToken()), 2)
+		claims(t, m.s, request(m.k, store.NewToken()), 2)
 		m.o.wantMeets(t, m.k, sendsBack)
 	}},
 	{"G9 the original's claim", func(t *testing.T, m meeting) {
@@ -236,7 +236,7 @@ var meetings = []struct {
 		}
 		m.o.expire = -m.skew - time.Millisecond
 		m.o.wantMeets(t, m.k, runs)
-		claims(t, m.s, claimOf(m.k, m.a), 1)
+		claims(t, m.s, request(m.k, m.a), 1)
 		wantRow(t, m.o.db, m.k, "CONSUMING", time.Minute+m.skew)
 	}},
 	{"G8 the original's completion", func(t *testing.T, m meeting) {
@@ -253,7 +253,7 @@ var meetings = []struct {
 	{"the original's failure", func(t *testing.T, m meeting) {
 		m.o.wantMeets(t, m.k, runs)
 		m.o.mustFail(t, m.k)
-		claims(t, m.s, claimOf(m.k, m.a), 1)
+		claims(t, m.s, request(m.k, m.a), 1)
 	}},
 	{"our completion while the original runs", func(t *testing.T, m meeting) {
 		m.o.wantMeets(t, m.k, runs)
@@ -262,14 +262,14 @@ var meetings = []struct {
 		m.o.wantMeets(t, m.k, skips)
 	}},
 	{"steps of an owner while the original runs", func(t *testing.T, m meeting) {
-		claims(t, m.s, claimOf(m.k, m.a), 1)
+		claims(t, m.s, request(m.k, m.a), 1)
 		m.o.mustFail(t, m.k)
 		m.o.wantMeets(t, m.k, runs)
 		wantNotOwner(t, m)
 		wantRow(t, m.o.db, m.k, "CONSUMING", time.Minute)
 	}},
 	{"steps of an owner after the original's completion", func(t *testing.T, m meeting) {
-		claims(t, m.s, claimOf(m.k, m.a), 1)
+		claims(t, m.s, request(m.k, m.a), 1)
 		m.o.mustSucceed(t, m.k)
 		wantNotOwner(t, m)
 		completes(t, m.s, m.k, m.a, time.Hour, store.Completed)
@@ -290,7 +290,7 @@ var meetings = []struct {
 		m.o.wantMeets(t, m.k, runs)
 		m.o.retention = 0
 		m.o.mustSucceed(t, m.k)
-		claims(t, m.s, claimOf(m.k, m.a), 1)
+		claims(t, m.s, request(m.k, m.a), 1)
 	}},
 	{"G12 no processing time", func(t *testing.T, m meeting) {
 		m.o.expire = 0
@@ -320,7 +320,7 @@ func wantNotOwner(t *testing.T, m meeting) {
 // binary column, which it casts to a text.
 func TestStatusComesBackAsAText(t *testing.T) {
 	inDialects(t, time.Second, func(t *testing.T, o original, s *mysqlstore.Store) {
-		claims(t, s, claimOf(goldenKey("", "1"), store.NewToken()), 1)
+		claims(t, s, request(goldenKey("", "1"), store.NewToken()), 1)
 		rows, err := o.db.QueryContext(within(t, ample), "SELECT status FROM t_rocketmq_dedup where "+identity+
 			" and expire_time > ?", "order-consumer", "TopicOrder", "", "1", o.now())
 		if err != nil {

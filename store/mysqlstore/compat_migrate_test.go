@@ -80,7 +80,7 @@ func wantFilled(t *testing.T, o original, s *mysqlstore.Store) {
 	}
 	answers(t, s, goldenKey("TagA", "running"), store.Busy)
 	o.wantMeets(t, goldenKey("TagA", "running"), sendsBack)
-	claims(t, s, claimOf(goldenKey("TagA", "expired"), store.NewToken()), 1)
+	claims(t, s, request(goldenKey("TagA", "expired"), store.NewToken()), 1)
 	o.wantMeets(t, goldenKey("TagA", "expired"), sendsBack)
 }
 

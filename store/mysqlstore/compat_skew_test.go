@@ -23,7 +23,7 @@ func TestAClockOfTheOriginalThatIsOffByLessThanSkewHarmsNobody(t *testing.T) {
 				o.ahead = ahead
 
 				brief := goldenKey("", "a claim of ours that is about to lapse")
-				r := claimOf(brief, store.NewToken())
+				r := request(brief, store.NewToken())
 				r.Lease = 500 * time.Millisecond // by the original's clock it has lapsed, or has much longer
 				claims(t, s, r, 1)
 				sent := time.Now()
@@ -35,7 +35,7 @@ func TestAClockOfTheOriginalThatIsOffByLessThanSkewHarmsNobody(t *testing.T) {
 				o.expire = 500 * time.Millisecond
 				sent = time.Now()
 				o.wantMeets(t, theirs, runs)
-				v, err := s.Claim(within(t, ample), claimOf(theirs, store.NewToken()))
+				v, err := s.Claim(within(t, ample), request(theirs, store.NewToken()))
 				if v.State != store.Busy && time.Since(sent) < o.expire/2 || err != nil {
 					t.Errorf("got %+v, %v, want busy", v, err)
 				}
@@ -44,7 +44,7 @@ func TestAClockOfTheOriginalThatIsOffByLessThanSkewHarmsNobody(t *testing.T) {
 				}
 
 				released := goldenKey("", "what we gave back")
-				r = claimOf(released, store.NewToken())
+				r = request(released, store.NewToken())
 				claims(t, s, r, 1)
 				releases(t, s, released, r.Token)
 				o.wantMeets(t, released, runs)
@@ -65,7 +65,7 @@ func TestAClockThatIsOffByMoreThanSkewIsBeyondOurReach(t *testing.T) {
 		o := newOriginal(p.open(t, ""))
 		o.ahead = time.Minute + 2*time.Second
 		k := goldenKey("", "A1001")
-		claims(t, s, claimOf(k, store.NewToken()), 1)
+		claims(t, s, request(k, store.NewToken()), 1)
 		o.wantMeets(t, k, runs)
 	})
 }

@@ -62,7 +62,7 @@ func (s *Store) gathered(ctx context.Context, calls []*call) {
 // brief reports whether the record of a claim may be gone before it is read back.
 func (c *call) brief() bool {
 	const least = 10_000 // ms; a statement that takes longer has run into its deadline
-	return c.op == opClaim && c.lease+c.horizon < least
+	return c.op == opClaim && (c.lease+c.horizon < least || c.maxAttempts > 0 && c.keep < least)
 }
 
 // order is that of the primary key: statements that take rows in one order do

@@ -25,7 +25,7 @@ type liveColumn struct {
 	defaulted bool
 	charset   string // of a text, "" for all else
 	chars     int64  // of a text, its length in characters
-	automatic bool // AUTO_INCREMENT
+	automatic bool   // AUTO_INCREMENT
 }
 
 // change is something about a table that is not as it should be, and the part of

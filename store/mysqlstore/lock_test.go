@@ -115,6 +115,6 @@ func TestASettlementOfALockedRowIsNotApplied(t *testing.T) {
 			return err
 		}), store.Unknown)
 		unlock()
-		completes(t, s, k, token, store.Completed)
+		completes(t, s, k, token, time.Hour, store.Completed)
 	})
 }

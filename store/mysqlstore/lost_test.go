@@ -49,7 +49,7 @@ func TestACallWhoseReplyIsLostIsRepeated(t *testing.T) {
 		token = store.NewToken()
 		claims(t, s, request(k, token), 1) // the attempt was given back, and once only
 		proxy.CutReplies(1)
-		completes(t, s, k, token, store.Completed)
+		completes(t, s, k, token, time.Hour, store.Completed)
 
 		parked, token := newKey(), store.NewToken()
 		claims(t, s, request(parked, token), 1)
@@ -129,7 +129,7 @@ func TestACallWithoutAnAnswerIsUnknownAndCanBeMadeAgain(t *testing.T) {
 					_, err := s.Complete(ctx, k, token, time.Hour)
 					return err
 				}), store.Unknown)
-				completes(t, s, k, token, store.Completed)
+				completes(t, s, k, token, time.Hour, store.Completed)
 
 				all := requests(newKeys(5))
 				lose(proxy)

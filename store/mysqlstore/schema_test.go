@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/mysqlstore"
@@ -111,7 +112,7 @@ func TestMigrateMendsATableAndKeepsItsRows(t *testing.T) {
 		all := requests(newKeys(20))
 		claimsAll(t, s, all)
 		for _, r := range all[:10] {
-			completes(t, s, r.Key, r.Token, store.Completed)
+			completes(t, s, r.Key, r.Token, time.Hour, store.Completed)
 		}
 		executes(t, db, "ALTER TABLE %s DROP COLUMN decision, DROP COLUMN found, DROP INDEX status_expire_time,"+
 			" MODIFY id VARCHAR(256) CHARACTER SET utf8 NULL, DROP PRIMARY KEY, ENGINE=MyISAM", s.Table())

@@ -144,7 +144,7 @@ func TestAWrongPickIsNeverAnotherShard(t *testing.T) {
 
 // everyCall is the error of each method about one key.
 func everyCall(ctx context.Context, s *mysqlstore.Sharded, k store.Key, a store.Token) map[string]error {
-	_, claim := s.Claim(ctx, claimOf(k, a))
+	_, claim := s.Claim(ctx, request(k, a))
 	_, complete := s.Complete(ctx, k, a, time.Hour)
 	_, fence := s.Fence(ctx, k, a)
 	_, get := s.Get(ctx, k)
@@ -152,7 +152,7 @@ func everyCall(ctx context.Context, s *mysqlstore.Sharded, k store.Key, a store.
 		"claim": claim, "complete": complete, "fence": fence, "get": get,
 		"release": s.Release(ctx, k, a, true), "park": s.Park(ctx, k, a, time.Hour), "forget": s.Forget(ctx, k),
 		"renew":        s.Renew(ctx, []store.Claim{{Key: k, Token: a}})[0],
-		"claim batch":  s.ClaimBatch(ctx, []store.ClaimRequest{claimOf(k, a)})[0].Err,
+		"claim batch":  s.ClaimBatch(ctx, []store.ClaimRequest{request(k, a)})[0].Err,
 		"settle batch": s.SettleBatch(ctx, []store.Settlement{{Claim: store.Claim{Key: k, Token: a}, Keep: time.Hour}})[0].Err,
 	}
 }
@@ -163,9 +163,9 @@ func TestEveryKeyHasItsRecordInItsShard(t *testing.T) {
 	ctx, a, b := within(t, ample), store.NewToken(), store.NewToken()
 	var requests []store.ClaimRequest
 	for i := range 40 {
-		requests = append(requests, claimOf(store.Key{Application: "app", Topic: "t", ID: fmt.Sprint(i)}, a))
+		requests = append(requests, request(store.Key{Application: "app", Topic: "t", ID: fmt.Sprint(i)}, a))
 	}
-	claims(t, s, claimOf(requests[7].Key, b), 1)
+	claims(t, s, request(requests[7].Key, b), 1)
 	for i, answer := range s.ClaimBatch(ctx, requests) {
 		want := store.Claimed
 		if i == 7 {
@@ -246,7 +246,7 @@ func TestAShardThatIsDownHoldsUpItsOwnKeysOnly(t *testing.T) {
 
 		here, there := store.Key{Application: "app", Topic: "t", ID: "0"}, store.Key{Application: "app", Topic: "t", ID: "1"}
 		ctx, a := within(t, time.Second), store.NewToken()
-		answers := s.ClaimBatch(ctx, []store.ClaimRequest{claimOf(there, a), claimOf(here, a), claimOf(there, a)})
+		answers := s.ClaimBatch(ctx, []store.ClaimRequest{request(there, a), request(here, a), request(there, a)})
 		if answers[1].Err != nil || answers[1].Verdict.State != store.Claimed {
 			t.Errorf("the key of the shard that is up: got %+v", answers[1])
 		}

@@ -39,7 +39,7 @@ func requests(keys []store.Key) []store.ClaimRequest {
 }
 
 // claims wants a claim to be granted as the given attempt.
-func claims(t testing.TB, s *mysqlstore.Store, r store.ClaimRequest, attempt int) {
+func claims(t testing.TB, s store.Store, r store.ClaimRequest, attempt int) {
 	t.Helper()
 	v, err := s.Claim(within(t, ample), r)
 	if err != nil || v.State != store.Claimed || v.Attempt != attempt {
@@ -58,7 +58,7 @@ func claimsAll(t testing.TB, s *mysqlstore.Store, all []store.ClaimRequest) {
 }
 
 // answers wants a claim to be answered with a state other than Claimed.
-func answers(t testing.TB, s *mysqlstore.Store, k store.Key, want store.State) store.Verdict {
+func answers(t testing.TB, s store.Store, k store.Key, want store.State) store.Verdict {
 	t.Helper()
 	v, err := s.Claim(within(t, ample), request(k, store.NewToken()))
 	if err != nil || v.State != want {
@@ -68,11 +68,19 @@ func answers(t testing.TB, s *mysqlstore.Store, k store.Key, want store.State) s
 }
 
 // completes wants a complete to be answered with want.
-func completes(t testing.TB, s *mysqlstore.Store, k store.Key, token store.Token, want store.Completion) {
+func completes(t testing.TB, s store.Store, k store.Key, token store.Token, keep time.Duration, want store.Completion) {
 	t.Helper()
-	got, err := s.Complete(within(t, ample), k, token, time.Hour)
+	got, err := s.Complete(within(t, ample), k, token, keep)
 	if err != nil || got != want {
 		t.Fatalf("complete: got %v, %v, want %v", got, err, want)
+	}
+}
+
+// releases wants a release to be granted.
+func releases(t testing.TB, s store.Store, k store.Key, token store.Token) {
+	t.Helper()
+	if err := s.Release(within(t, ample), k, token, true); err != nil {
+		t.Fatal(err)
 	}
 }
 

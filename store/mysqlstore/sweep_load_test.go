@@ -40,7 +40,7 @@ func TestASweepOfAHugeTableHoldsUpNoClaim(t *testing.T) {
 		"--innodb-flush-log-at-trx-commit=1")
 	db := pool(t, server.Addr(), "")
 	s := migrated(t, db, mysqlstore.Options{})
-	fill(t, db, s, rows)
+	expire(t, db, s, rows)
 
 	alone := pace(t, s, period)
 	loop, err := sweep.New(s, sweep.Options{})
@@ -104,8 +104,8 @@ func at(sorted []time.Duration, percent int) time.Duration {
 	return sorted[len(sorted)*percent/100].Round(10 * time.Microsecond)
 }
 
-// fill puts expired rows into the table, in all states.
-func fill(t *testing.T, db *sql.DB, s *mysqlstore.Store, rows int) {
+// expire puts expired rows into the table, in all states.
+func expire(t *testing.T, db *sql.DB, s *mysqlstore.Store, rows int) {
 	t.Helper()
 	const columns = "key_hash, application, topic, tag, id, status, owner, attempts, max_attempts, lease_ms, horizon_ms," +
 		" keep_ms, change_time, expire_time"
