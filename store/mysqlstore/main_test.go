@@ -49,8 +49,16 @@ func pool(t testing.TB, address, params string) *sql.DB {
 func table(t testing.TB, db *sql.DB) string {
 	name := "test_" + store.NewToken().String()
 	t.Cleanup(func() {
-		if _, err := db.Exec("DROP TABLE IF EXISTS " + name); err != nil {
+		conn, err := db.Conn(context.Background())
+		if err != nil {
 			t.Error(err)
+			return
+		}
+		defer conn.Close() // gives it back to the pool
+		for _, statement := range []string{"SET SESSION innodb_lock_wait_timeout = 50", "DROP TABLE IF EXISTS " + name} {
+			if _, err := conn.ExecContext(context.Background(), statement); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	return name

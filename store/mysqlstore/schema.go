@@ -65,11 +65,13 @@ func (s *Store) migrate(ctx context.Context, conn *sql.Conn) error {
 	if err != nil || len(plan) == 0 {
 		return err
 	}
-	// A part of a name that does not fit must end the statement, not be cut.
-	if _, err := conn.ExecContext(ctx, "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')"); err != nil {
+	// A part of a name that does not fit must end the statement, not be cut; and
+	// what the server does to other tables may hold this one up for a while.
+	if _, err := conn.ExecContext(ctx, "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES'),"+
+		" SESSION innodb_lock_wait_timeout = 50"); err != nil {
 		return err
 	}
-	defer conn.Raw(func(any) error { return errBadConn }) // so that the next user has the pool's own sql_mode
+	defer conn.Raw(func(any) error { return errBadConn }) // so that the next user has the pool's own settings
 	for _, statement := range plan {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			return s.tooLong(inStatement{err, statement})
