@@ -35,6 +35,7 @@ const (
 	erAccessDeniedDB   = 1044
 	erAccessDenied     = 1045
 	erSyntax           = 1064
+	erManyPrepared     = 1461
 	erLockWaitTimeout  = 1205
 	erDeadlock         = 1213
 	erReadOnly         = 1290
@@ -74,6 +75,8 @@ var replies = map[uint16]struct {
 	3100:              {store.NotApplied, false}, // a replication hook refused the commit
 	1047:              {store.NotApplied, true},  // a Galera node that is not ready
 	1135:              {store.NotApplied, true},  // no thread for a connection
+	1615:              {store.NotApplied, true},  // the table has changed: the statement must be prepared anew
+	erManyPrepared:    {store.NotApplied, true},  // and the next try does without preparing
 	1637:              {store.NotApplied, true},  // too many transactions
 	1969:              {store.NotApplied, false}, // MariaDB: took longer than max_statement_time
 	1053:              {store.Unknown, true},     // the server is shutting down
@@ -114,7 +117,7 @@ var replies = map[uint16]struct {
 	1091:               {store.Permanent, false}, // nothing to drop
 	1118:               {store.Permanent, false}, // the row would be too long
 	1138:               {store.Permanent, false}, // a NULL is in the way
-	1265:               {store.Permanent, false}, // a value is in the way
+	erTruncated:        {store.Permanent, false}, // a value is in the way
 }
 
 // failures classifies errors that are no answer of a server. The first row that
@@ -137,6 +140,7 @@ var failures = []struct {
 		return as[noConnection](err) && (is(context.DeadlineExceeded)(err) || is(context.Canceled)(err))
 	}, store.NotApplied, false},
 	{"no connection", as[noConnection], store.NotApplied, true},
+	{"nobody there", dialing, store.NotApplied, true},
 	{"connection was dead before", is(driver.ErrBadConn), store.NotApplied, true},
 	{"connection given back", is(sql.ErrConnDone), store.NotApplied, true},
 	{"statement too large", is(mysql.ErrPktTooLarge), store.Permanent, false},
@@ -236,6 +240,12 @@ func closed(err error) bool {
 		}
 	}
 	return false
+}
+
+// dialing reports whether a connection could not even be made.
+func dialing(err error) bool {
+	var failed *net.OpError
+	return errors.As(err, &failed) && failed.Op == "dial"
 }
 
 func is(target error) func(error) bool {

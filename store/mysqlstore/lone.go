@@ -3,11 +3,8 @@ package mysqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"sync"
 	"sync/atomic"
-
-	"github.com/go-sql-driver/mysql"
 )
 
 // lone is the statement for one claim, or for one complete, prepared: to read it
@@ -25,14 +22,16 @@ func (s *Store) prepared(ctx context.Context, c *call) *sql.Stmt {
 		return nil
 	}
 	l := &s.lone[at(c.op == opComplete)]
-	if stmt := l.stmt.Load(); stmt != nil || l.refused.Load() || !l.mu.TryLock() {
+	if l.refused.Load() {
+		return nil
+	}
+	if stmt := l.stmt.Load(); stmt != nil || !l.mu.TryLock() {
 		return stmt
 	}
 	defer l.mu.Unlock()
 	stmt, err := s.db.PrepareContext(ctx, s.loneText(c.op))
 	if err != nil { // the call itself will meet it, too, unless it is about preparing
-		var answered *mysql.MySQLError
-		l.refused.Store(errors.As(err, &answered) && neverPrepares(answered.Number))
+		l.refused.Store(neverPrepares(err))
 		return nil
 	}
 	l.stmt.Store(stmt)
@@ -41,7 +40,10 @@ func (s *Store) prepared(ctx context.Context, c *call) *sql.Stmt {
 
 // neverPrepares reports whether an error says that statements cannot be prepared,
 // or not as many.
-func neverPrepares(number uint16) bool { return number == 1295 || number == 1461 || number == 1047 }
+func neverPrepares(err error) bool {
+	n := number(err)
+	return n == 1295 || n == erManyPrepared || n == 1047
+}
 
 // alone makes a call with its prepared statement.
 func (s *Store) alone(ctx context.Context, stmt *sql.Stmt, c *call) {
@@ -49,6 +51,9 @@ func (s *Store) alone(ctx context.Context, stmt *sql.Stmt, c *call) {
 	result, err := repeated(ctx, func() (sql.Result, error) { return stmt.ExecContext(ctx, args...) })
 	if err == nil {
 		err = c.answered(result)
+	}
+	if neverPrepares(err) { // on a connection that is new
+		s.lone[at(c.op == opComplete)].refused.Store(true)
 	}
 	if err != nil {
 		c.failed(err)

@@ -15,12 +15,19 @@ func lossy(t *testing.T, address string, retries int) (*mysqlstore.Store, *tests
 	proxy := testserver.NewProxy(t, address)
 	db := pool(t, proxy.Addr(), "")
 	s := migrated(t, db, mysqlstore.Options{Retries: retries})
-	answersOnce(t, s)
+	knows(t, s)
 	return s, proxy
 }
 
-func answersOnce(t *testing.T, s *mysqlstore.Store) {
-	claims(t, s, request(newKey(), store.NewToken()), 1)
+// knows has the pool know every statement, so that the next reply is that of a
+// call.
+func knows(t *testing.T, s *mysqlstore.Store) {
+	t.Helper()
+	for range 2 {
+		if err := claimAndComplete(s, newKey()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestACallWhoseReplyIsLostIsRepeated(t *testing.T) {
@@ -28,12 +35,15 @@ func TestACallWhoseReplyIsLostIsRepeated(t *testing.T) {
 	onServers(t, func(t *testing.T, address string) {
 		s, proxy := lossy(t, address, 0)
 		k, token := newKey(), store.NewToken()
+		knows(t, s)
 		proxy.CutReplies(1)
 		claims(t, s, request(k, token), 1)
+		knows(t, s)
 		proxy.CutReplies(1)
 		if errs := s.Renew(within(t, ample), []store.Claim{{Key: k, Token: token}}); errs[0] != nil {
 			t.Fatalf("renew: %v", errs[0])
 		}
+		knows(t, s)
 		proxy.CutReplies(1)
 		first, err := s.Fence(within(t, ample), k, token)
 		if err != nil {
@@ -42,17 +52,20 @@ func TestACallWhoseReplyIsLostIsRepeated(t *testing.T) {
 		if next, err := s.Fence(within(t, ample), k, token); err != nil || next <= first {
 			t.Fatalf("fence after %d: got %d, %v, want more", first, next, err)
 		}
+		knows(t, s)
 		proxy.CutReplies(1)
 		if err := s.Release(within(t, ample), k, token, false); err != nil {
 			t.Fatalf("release: %v", err)
 		}
 		token = store.NewToken()
 		claims(t, s, request(k, token), 1) // the attempt was given back, and once only
+		knows(t, s)
 		proxy.CutReplies(1)
 		completes(t, s, k, token, time.Hour, store.Completed)
 
 		parked, token := newKey(), store.NewToken()
 		claims(t, s, request(parked, token), 1)
+		knows(t, s)
 		proxy.CutReplies(1)
 		if err := s.Park(within(t, ample), parked, token, time.Hour); err != nil {
 			t.Fatalf("park: %v", err)
@@ -66,6 +79,7 @@ func TestABatchWhoseReplyIsLostIsRepeated(t *testing.T) {
 	onServers(t, func(t *testing.T, address string) {
 		s, proxy := lossy(t, address, 0)
 		all := requests(newKeys(20))
+		knows(t, s)
 		proxy.CutReplies(1)
 		for i, a := range s.ClaimBatch(within(t, ample), all) {
 			if a.Err != nil || a.Verdict.State != store.Claimed || a.Verdict.Attempt != 1 {
@@ -117,6 +131,7 @@ func TestACallWithoutAnAnswerIsUnknownAndCanBeMadeAgain(t *testing.T) {
 				t.Parallel()
 				s, proxy := lossy(t, address, -1)
 				k, token := newKey(), store.NewToken()
+				knows(t, s)
 				lose(proxy)
 				fails(t, "claim", briefly(t, patience, func(ctx context.Context) error {
 					_, err := s.Claim(ctx, request(k, token))
@@ -124,6 +139,7 @@ func TestACallWithoutAnAnswerIsUnknownAndCanBeMadeAgain(t *testing.T) {
 				}), store.Unknown)
 				claims(t, s, request(k, token), 1)
 
+				knows(t, s)
 				lose(proxy)
 				fails(t, "complete", briefly(t, patience, func(ctx context.Context) error {
 					_, err := s.Complete(ctx, k, token, time.Hour)
@@ -132,6 +148,7 @@ func TestACallWithoutAnAnswerIsUnknownAndCanBeMadeAgain(t *testing.T) {
 				completes(t, s, k, token, time.Hour, store.Completed)
 
 				all := requests(newKeys(5))
+				knows(t, s)
 				lose(proxy)
 				fails(t, "batch", briefly(t, patience, func(ctx context.Context) error {
 					return s.ClaimBatch(ctx, all)[4].Err
