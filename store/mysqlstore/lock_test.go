@@ -65,26 +65,39 @@ func TestAKeyWhoseRowIsLockedIsBusyAndHoldsNobodyUp(t *testing.T) {
 			t.Errorf("claims beside a locked row took %v, want about %v", took, lockWait)
 		}
 
+		overtaken(t, s, k)
+		unlock()
+		claims(t, s, request(k, store.NewToken()), 2)
+	})
+}
+
+// overtaken wants claims of other keys to be granted while one of k, whose row is
+// locked, waits. A machine that is too busy for that has more than one chance.
+func overtaken(t *testing.T, s *mysqlstore.Store, k store.Key) {
+	t.Helper()
+	for range 10 {
 		waiting := make(chan error, 1)
 		go func() {
 			_, err := s.Claim(within(t, ample), request(k, store.NewToken()))
 			waiting <- err
 		}()
-		for range 20 { // others do not wait with it
-			briefly(t, lockWait/4, func(ctx context.Context) error {
-				v, err := s.Claim(ctx, request(newKey(), store.NewToken()))
-				if err != nil || v.State != store.Claimed {
-					t.Errorf("a claim beside one that waits: got %+v, %v, want claimed", v, err)
+		n := 0
+		for done := false; !done; {
+			claims(t, s, request(newKey(), store.NewToken()), 1)
+			select {
+			case err := <-waiting:
+				if done = true; err != nil {
+					t.Errorf("the claim that waited: %v", err)
 				}
-				return err
-			})
+			default:
+				n++
+			}
 		}
-		if err := <-waiting; err != nil {
-			t.Errorf("the claim that waited: %v", err)
+		if n >= 5 {
+			return
 		}
-		unlock()
-		claims(t, s, request(k, store.NewToken()), 2)
-	})
+	}
+	t.Error("claims of other keys wait for the one of a locked row")
 }
 
 func TestASettlementOfALockedRowIsNotApplied(t *testing.T) {

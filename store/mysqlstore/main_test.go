@@ -49,19 +49,26 @@ func pool(t testing.TB, address, params string) *sql.DB {
 func table(t testing.TB, db *sql.DB) string {
 	name := "test_" + store.NewToken().String()
 	t.Cleanup(func() {
-		conn, err := db.Conn(context.Background())
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer conn.Close() // gives it back to the pool
-		for _, statement := range []string{"SET SESSION innodb_lock_wait_timeout = 50", "DROP TABLE IF EXISTS " + name} {
-			if _, err := conn.ExecContext(context.Background(), statement); err != nil {
-				t.Error(err)
-			}
-		}
+		drop(t, db, "TABLE IF EXISTS "+name)
 	})
 	return name
+}
+
+// drop removes something, and waits for others that do so: servers keep
+// statistics of tables in tables. The second that the pool's connections wait for
+// a lock is not enough for that on a busy machine.
+func drop(t testing.TB, db *sql.DB, what string) {
+	conn, err := db.Conn(context.Background())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer conn.Close() // gives it back to the pool
+	for _, statement := range []string{"SET SESSION innodb_lock_wait_timeout = 50", "DROP " + what} {
+		if _, err := conn.ExecContext(context.Background(), statement); err != nil {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
 }
 
 // migrated is a store over a table of its own.

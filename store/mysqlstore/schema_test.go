@@ -210,7 +210,7 @@ func TestCheckFindsAViewAndAMissingTable(t *testing.T) {
 		s := migrated(t, db, mysqlstore.Options{})
 		name := "view_" + store.NewToken().String()
 		executes(t, db, "CREATE VIEW %s AS SELECT * FROM %s", name, s.Table())
-		t.Cleanup(func() { executes(t, db, "DROP VIEW %s", name) })
+		t.Cleanup(func() { drop(t, db, "VIEW "+name) })
 		found := findings(over(t, db, name).Check(within(t, ample)))
 		if len(found) != 1 || found[0].Problem != "it is a view" || found[0].Remedy == "" {
 			t.Errorf("a view: got %v, want that it is one", found)
@@ -228,7 +228,7 @@ func TestATableMayHaveANameInUpperCase(t *testing.T) {
 		var stores []*mysqlstore.Store
 		for _, name := range []string{lower, strings.ToUpper(lower)} {
 			s := over(t, db, name)
-			t.Cleanup(func() { executes(t, db, "DROP TABLE IF EXISTS %s", name) })
+			t.Cleanup(func() { drop(t, db, "TABLE IF EXISTS "+name) })
 			if err := s.Migrate(within(t, ample)); err != nil {
 				t.Fatal(err)
 			}
