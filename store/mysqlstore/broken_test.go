@@ -237,7 +237,10 @@ func TestAFullDiskIsNotAppliedUntilThereIsRoom(t *testing.T) {
 			t.Errorf("claim with a full disk: got %v, want that it is full", full)
 		}
 		executes(t, db, "DROP TABLE filler")
-		insist(t, func(ctx context.Context) (store.State, error) { // the server may free it in the background
+		// MariaDB frees the room in the background, and does not get round to it while
+		// it is asked without a pause. MySQL has no such variable and needs none.
+		_, _ = db.ExecContext(within(t, ample), "SET GLOBAL innodb_max_purge_lag_wait = 0")
+		insist(t, func(ctx context.Context) (store.State, error) {
 			a := s.ClaimBatch(ctx, requests(newKeys(64)))[63]
 			return a.Verdict.State, a.Err
 		})
