@@ -3,6 +3,7 @@ package mysqlstore_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"testing"
 	"time"
 
@@ -63,7 +64,7 @@ func drop(t testing.TB, db *sql.DB, what string) {
 		t.Error(err)
 		return
 	}
-	defer conn.Close() // gives it back to the pool
+	defer conn.Raw(func(any) error { return driver.ErrBadConn }) // nobody else is to wait that long
 	for _, statement := range []string{"SET SESSION innodb_lock_wait_timeout = 50", "DROP " + what} {
 		if _, err := conn.ExecContext(context.Background(), statement); err != nil {
 			t.Errorf("%s: %v", statement, err)
