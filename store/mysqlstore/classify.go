@@ -66,7 +66,7 @@ var replies = map[uint16]struct {
 	1041:              {store.NotApplied, false},
 	1038:              {store.NotApplied, false}, // out of sort memory
 	1206:              {store.NotApplied, true},  // the lock table is full
-	erLockWaitTimeout: {store.NotApplied, false},
+	erLockWaitTimeout: {store.NotApplied, true},  // a claim is Busy instead
 	erDeadlock:        {store.NotApplied, true},
 	erReadOnly:        {store.NotApplied, true},
 	erReadOnlyTx:      {store.NotApplied, true},

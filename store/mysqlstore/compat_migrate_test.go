@@ -155,6 +155,9 @@ func TestVariantsOfTheOriginalsTableAreUpgraded(t *testing.T) {
 				o.wantMeets(t, running, sendsBack)
 				answers(t, s, done, store.Done)
 				answers(t, s, running, store.Busy)
+				if v.what != "an own primary key and times" {
+					return // the contract takes long, and this one is the farthest from a table of ours
+				}
 				h := hooks(db, s)
 				h.Persist = nil // as in TestContractBesideTheOriginal
 				storetest.Run(t, storetest.Harness{New: func(testing.TB) store.Store { return s }, MaxPart: 765, Hooks: h})
