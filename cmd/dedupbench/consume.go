@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 )
@@ -21,7 +19,7 @@ type contest struct {
 	id     string // in the name of everything on the servers
 	self   string // this program
 	broker *broker
-	redis  *redis.Client // nil without -redis
+	server server
 	topics map[int]topic // by the share of copies
 	log    io.Writer
 }
@@ -91,12 +89,9 @@ func newContest(ctx context.Context, s settings, log io.Writer) (*contest, error
 		settings: s, id: "dedupbench-" + store.NewToken().String()[:12],
 		self: self, broker: b, topics: map[int]topic{}, log: log,
 	}
-	if s.Redis != "" {
-		c.redis = redis.NewClient(&redis.Options{Addr: s.Redis})
-		if err := c.redis.Ping(ctx).Err(); err != nil {
-			c.close()
-			return nil, fmt.Errorf("-redis: %w", err)
-		}
+	if c.server, err = openServer(ctx, s); err != nil {
+		b.close()
+		return nil, err
 	}
 	return c, nil
 }
@@ -106,9 +101,7 @@ func (c *contest) close() {
 		c.broker.remove(t.Name)
 	}
 	c.broker.close()
-	if c.redis != nil {
-		_ = c.redis.Close() // nothing is on its way
-	}
+	_ = c.server.Close() // nothing is on its way
 }
 
 // play has every contender consume the topic of a cell, in turns.

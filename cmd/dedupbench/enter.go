@@ -3,16 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/apache/rocketmq-client-go/v2/consumer"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/memstore"
-	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/redisstore"
 )
 
 // enter returns the callback of one of our own contenders, and what closes its
@@ -22,8 +19,7 @@ func enter(ctx context.Context, s stage, t *tally, p *probe) (listener.Callback,
 	case plainName:
 		return plain(t), func() error { return nil }, nil
 	case handName:
-		client := redis.NewClient(redisOptions(s, p))
-		return byHand(client, s.Prefix, t), client.Close, warm(ctx, client)
+		return hand(ctx, s, t, p)
 	case oursName:
 		return ours(ctx, s, t, p)
 	}
@@ -58,34 +54,14 @@ func ours(ctx context.Context, s stage, t *tally, p *probe) (listener.Callback, 
 }
 
 func openStore(ctx context.Context, s stage, p *probe) (store.Store, func() error, error) {
-	if s.Store == inMemory {
-		records, err := memstore.New(memstore.Options{})
-		return records, func() error { return nil }, err
+	switch s.Store {
+	case inRedis:
+		return inRedisStore(ctx, s, p)
+	case inMySQL:
+		return inMySQLStore(ctx, s, p)
+	case inSQLite:
+		return inSQLiteStore(ctx, s)
 	}
-	o := redisOptions(s, p)
-	o.ContextTimeoutEnabled, o.ReadTimeout = true, time.Second
-	client := redis.NewClient(o)
-	records, err := redisstore.New(client, redisstore.Options{Prefix: s.Prefix})
-	if err == nil {
-		err = warm(ctx, client)
-	}
-	return records, client.Close, err
-}
-
-// redisOptions are the same for all that use Redis: no callback waits for a
-// connection, and none for what only RESP3 has.
-func redisOptions(s stage, p *probe) *redis.Options {
-	return &redis.Options{Addr: s.Redis, PoolSize: s.Callbacks, Protocol: 2, Dialer: p.trips.dial}
-}
-
-// warm opens every connection of the pool.
-func warm(ctx context.Context, client *redis.Client) error {
-	for range client.Options().PoolSize {
-		conn := client.Conn()
-		defer conn.Close()
-		if err := conn.Ping(ctx).Err(); err != nil {
-			return fmt.Errorf("redis: %w", err)
-		}
-	}
-	return nil
+	records, err := memstore.New(memstore.Options{})
+	return records, func() error { return nil }, err
 }

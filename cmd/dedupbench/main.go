@@ -3,10 +3,12 @@
 // have changed this library and want to know what became slower.
 //
 //	dedupbench consume -namesrv HOST:PORT -redis HOST:PORT [flags]
+//	dedupbench consume -namesrv HOST:PORT -store mysql -mysql HOST:PORT [flags]
 //
 // fills a topic once and lets every contender consume it with a fresh group,
-// again and again, in turns: a plain consumer, one with SETNX and SET by hand,
-// and one behind this library's listener. Each turn is a process of its own.
+// again and again, in turns: a plain consumer, one by hand, and one behind this
+// library's listener. Each turn is a process of its own. By hand is SETNX and SET
+// with Redis, and with MySQL the statements of the Java original on its table.
 // "dedupbench consume -h" lists the flags; -contender adds a program of yours.
 //
 // What the figures mean, each a median over the repetitions:
@@ -20,11 +22,12 @@
 //   - added p50 and p99: time inside one callback during which none of its
 //     user code ran; of the whole batch if it is one.
 //   - trips: round trips to the store per message, counted on its connections.
-//   - Redis µs: processor time of the Redis server per message.
+//   - server µs: processor time of the server that keeps the records per message;
+//     of MySQL it is known on the same machine only.
 //
 // A program of yours takes part by -contender NAME=COMMAND. It is told what to
 // do by the environment variables in stage.go (DEDUPBENCH_NAMESRV, _TOPIC,
-// _GROUP, _MESSAGES, _REDIS and more), exits with 0 when all messages are
+// _GROUP, _MESSAGES, _REDIS, _MYSQL and more), exits with 0 when all messages are
 // acknowledged, and may print a report of its own as its last line, as report.go
 // says; without one its whole process is measured, starting up included.
 //
@@ -44,6 +47,7 @@ import (
 )
 
 const usage = `usage: dedupbench consume -namesrv HOST:PORT -redis HOST:PORT [flags]
+       dedupbench consume -namesrv HOST:PORT -store mysql -mysql HOST:PORT [flags]
        dedupbench consume -h
 `
 

@@ -29,16 +29,16 @@ type result struct {
 
 // standing is one contender in one cell. Figures that it did not report are nil.
 type standing struct {
-	Name  string   `json:"name"`
-	Rate  *spread  `json:"messages_per_second"`
-	Ratio *spread  `json:"ratio_to_plain,omitempty"` // within each repetition
-	CPU   *spread  `json:"cpu_us_per_message"`
-	Over  *spread  `json:"cpu_us_over_plain,omitempty"` // within each repetition
-	P50   *spread  `json:"added_p50_us,omitempty"`
-	P99   *spread  `json:"added_p99_us,omitempty"`
-	Trips *spread  `json:"trips_per_message,omitempty"`
-	Redis *spread  `json:"redis_cpu_us_per_message,omitempty"`
-	Runs  []sample `json:"runs"`
+	Name   string   `json:"name"`
+	Rate   *spread  `json:"messages_per_second"`
+	Ratio  *spread  `json:"ratio_to_plain,omitempty"` // within each repetition
+	CPU    *spread  `json:"cpu_us_per_message"`
+	Over   *spread  `json:"cpu_us_over_plain,omitempty"` // within each repetition
+	P50    *spread  `json:"added_p50_us,omitempty"`
+	P99    *spread  `json:"added_p99_us,omitempty"`
+	Trips  *spread  `json:"trips_per_message,omitempty"`
+	Server *spread  `json:"server_cpu_us_per_message,omitempty"`
+	Runs   []sample `json:"runs"`
 }
 
 // newResult sums up the samples of each contender in field.
@@ -81,7 +81,7 @@ func newStanding(name string, runs, plain []sample) standing {
 	s.P50 = of(func(r sample) *float64 { return r.P50 })
 	s.P99 = of(func(r sample) *float64 { return r.P99 })
 	s.Trips = of(func(r sample) *float64 { return r.Trips })
-	s.Redis = of(func(r sample) *float64 { return r.Redis })
+	s.Server = of(func(r sample) *float64 { return r.Server })
 	var ratios, over []float64
 	for i, run := range runs {
 		if i < len(plain) && plain[i].Rate > 0 && plain[i].Invalid == "" && run.Invalid == "" {
@@ -109,13 +109,13 @@ func (o outcome) invalid() (count int) {
 func (c *contest) facts(ctx context.Context) outcome {
 	method := fmt.Sprintf("Median of %d interleaved runs of %s messages of %d bytes",
 		c.Reps, number(float64(c.Messages)), c.Size)
-	if local(c.NameServer) && (c.redis == nil || local(c.Redis)) {
+	if local(c.NameServer) && c.storeIsLocal() {
 		method += "; servers and consumers share the machine"
 	}
 	place := fmt.Sprintf("%s, %s, %d cores, %s/%s, %s", time.Now().UTC().Format(time.DateOnly),
 		processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
-	if c.redis != nil {
-		place += ", Redis " + infoOf(ctx, c.redis, "server")["redis_version"]
+	if about := c.server.about(ctx); about != "" {
+		place += ", " + about
 	}
 	return outcome{Method: method, Place: place}
 }
@@ -153,7 +153,7 @@ func (o outcome) save(s settings) error {
 		errs = append(errs, os.WriteFile(s.SVG, []byte(o.chart()), 0o644))
 	}
 	if s.Write != "" {
-		errs = append(errs, replaceBlock(s.Write, o.markdown()))
+		errs = append(errs, replaceBlock(s.Write, s.Store, o.markdown()))
 	}
 	return errors.Join(errs...)
 }

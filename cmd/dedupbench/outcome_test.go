@@ -15,8 +15,8 @@ import (
 // without a report, a run that came late, and one that does not count.
 func measured() outcome {
 	field := []contender{{Name: plainName}, {Name: oursName}, {"java", "java -jar x"}}
-	own := func(rate, cpu, p50, p99, trips, redis float64) sample {
-		return sample{Rate: rate, CPU: cpu, P50: &p50, P99: &p99, Trips: &trips, Redis: &redis}
+	own := func(rate, cpu, p50, p99, trips, server float64) sample {
+		return sample{Rate: rate, CPU: cpu, P50: &p50, P99: &p99, Trips: &trips, Server: &server}
 	}
 	plain := []sample{own(40_000, 12, 0.8, 3, 0, 0.1), own(50_000, 10, 0.7, 2, 0, 0.2), own(60_000, 11, 0.9, 4, 0, 0.3)}
 	good := []sample{own(20_000, 32, 900, 4000, 2, 6), own(20_000, 31, 800, 5000, 2, 7), own(18_000, 33, 950, 9000, 2, 8)}
@@ -101,16 +101,17 @@ func TestFilesAreWrittenWhereTheFlagsSay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	readme := filepath.Join(dir, "README.md")
-	if err := os.WriteFile(readme, []byte("before\n"+blockBegin+"old\n"+blockEnd+"after\n"), 0o644); err != nil {
+	begin, end := marks(inMySQL)
+	if err := os.WriteFile(readme, []byte("before\n"+begin+"old\n"+end+"after\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	o := measured()
-	s := settings{JSON: filepath.Join(dir, "o.json"), SVG: filepath.Join(dir, "o.svg"), Write: readme}
+	s := settings{JSON: filepath.Join(dir, "o.json"), SVG: filepath.Join(dir, "o.svg"), Write: readme, Store: inMySQL}
 	if err := o.save(s); err != nil {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{
-		s.JSON: `"ratio_to_plain": {`, s.SVG: o.chart(), s.Write: "before\n" + blockBegin + o.markdown() + blockEnd + "after\n",
+		s.JSON: `"ratio_to_plain": {`, s.SVG: o.chart(), s.Write: "before\n" + begin + o.markdown() + end + "after\n",
 	} {
 		if got, err := os.ReadFile(file); err != nil || !strings.Contains(string(got), want) {
 			t.Errorf("%s: got %v and\n%s\nwhich lacks\n%s", file, err, got, want)
@@ -118,14 +119,16 @@ func TestFilesAreWrittenWhereTheFlagsSay(t *testing.T) {
 	}
 }
 
-func TestAFileWithoutMarkersIsLeftAlone(t *testing.T) {
+func TestAFileWithoutMarksIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "README.md")
-	for _, text := range []string{"no markers\n", blockBegin + "no end\n", blockEnd + "\n" + blockBegin} {
+	begin, end := marks(inRedis)
+	other, otherEnd := marks(inMySQL)
+	for _, text := range []string{"no marks\n", begin + "no end\n", end + "\n" + begin, other + otherEnd} {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := replaceBlock(file, "new\n"); err == nil {
+		if err := replaceBlock(file, inRedis, "new\n"); err == nil {
 			t.Errorf("%q: got no error", text)
 		}
 		if got, _ := os.ReadFile(file); string(got) != text {

@@ -43,7 +43,7 @@ type sample struct {
 	P50      *float64 `json:"added_p50_us,omitempty"`
 	P99      *float64 `json:"added_p99_us,omitempty"`
 	Trips    *float64 `json:"trips_per_message,omitempty"`
-	Redis    *float64 `json:"redis_cpu_us_per_message,omitempty"`
+	Server   *float64 `json:"server_cpu_us_per_message,omitempty"` // of the store's server
 	Deferred int      `json:"deferred"`
 	Invalid  string   `json:"invalid,omitempty"` // why it does not count
 }

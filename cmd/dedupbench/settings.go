@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 // settings are the flags of consume.
 type settings struct {
 	NameServer, Redis string
+	MySQL             string // host:port or a DSN, which may have a password
 
 	Batches, Callbacks, Copies []int
 	Works                      []time.Duration
@@ -37,6 +39,8 @@ type contender struct{ Name, Command string }
 
 const (
 	inRedis  = "redis"
+	inMySQL  = "mysql"
+	inSQLite = "sqlite"
 	inMemory = "memory"
 
 	plainName = "plain"
@@ -58,10 +62,11 @@ func parse(args []string, log io.Writer) (settings, error) {
 	if f.NArg() > 0 {
 		errs = append(errs, fmt.Errorf("%q is not a flag", f.Arg(0)))
 	}
-	if len(s.Contenders) == 0 && s.Store == inMemory {
-		s.Contenders = []string{plainName, oursName}
-	} else if len(s.Contenders) == 0 {
+	s.MySQL = cmp.Or(s.MySQL, os.Getenv("DEDUP_TEST_MARIADB"))
+	if len(s.Contenders) == 0 && s.onServer() {
 		s.Contenders = []string{plainName, handName, oursName}
+	} else if len(s.Contenders) == 0 {
+		s.Contenders = []string{plainName, oursName}
 	}
 	return s, errors.Join(append(errs, s.validate()...)...)
 }
@@ -71,6 +76,8 @@ func (s *settings) register(f *flag.FlagSet) {
 	s.Works = []time.Duration{0, time.Millisecond}
 	f.StringVar(&s.NameServer, "namesrv", os.Getenv("DEDUP_TEST_NAMESRV"), "`host:port` of the name server")
 	f.StringVar(&s.Redis, "redis", os.Getenv("DEDUP_TEST_REDIS"), "`host:port` of Redis")
+	f.StringVar(&s.MySQL, "mysql", "", "`host:port` of MySQL or MariaDB, for root without password and the database "+
+		"dedup, or a DSN of go-sql-driver (default: DEDUP_TEST_MARIADB)")
 	f.Var(list[int]{&s.Batches, strconv.Atoi}, "batch", "`sizes` of batches, separated by commas")
 	f.Var(list[int]{&s.Callbacks, strconv.Atoi}, "callbacks", "`numbers` of callbacks that run at once")
 	f.Var(list[int]{&s.Copies, strconv.Atoi}, "dup", "`percentages` of messages whose key came before")
@@ -80,13 +87,14 @@ func (s *settings) register(f *flag.FlagSet) {
 	f.IntVar(&s.Size, "size", 200, "`bytes` of a message's body")
 	f.IntVar(&s.Reps, "reps", 5, "repetitions of every contender in every cell")
 	f.IntVar(&s.Warmups, "warmups", 1, "repetitions before those, not counted")
-	f.StringVar(&s.Store, "store", inRedis, "where ours keeps records: redis or memory")
+	f.StringVar(&s.Store, "store", inRedis, "`where` records are kept: redis, mysql, or for ours alone memory or "+
+		"sqlite, in a file in the folder for temporary files")
 	f.Var(list[string]{&s.Contenders, identity}, "contenders", "`names` out of plain, hand, ours (default all)")
 	f.Func("contender", "`name=command` of another contender, run by sh; may be repeated", s.addOther)
 	f.DurationVar(&s.Timeout, "timeout", 2*time.Minute, "the longest a run may take")
 	f.StringVar(&s.JSON, "out", "", "`file` for everything as JSON")
 	f.StringVar(&s.SVG, "svg", "", "`file` for a chart")
-	f.StringVar(&s.Write, "write", "", "`file` whose marked block becomes a Markdown table")
+	f.StringVar(&s.Write, "write", "", "`file` whose block between the marks of -store becomes a Markdown table")
 	f.StringVar(&s.Profiles, "profiles", "", "`folder` for CPU profiles of the warm-up runs")
 }
 
@@ -114,8 +122,12 @@ func (s *settings) validate() (errs []error) {
 	}
 	within := func(n, low, high int) bool { return low <= n && n <= high }
 	check(s.NameServer != "", "-namesrv is missing (without it DEDUP_TEST_NAMESRV counts)")
-	check(s.Redis != "" || s.Store == inMemory, "-redis is missing (without it DEDUP_TEST_REDIS counts)")
-	check(s.Store == inRedis || s.Store == inMemory, "-store is %q, want redis or memory", s.Store)
+	check(s.Redis != "" || s.Store != inRedis, "-redis is missing (without it DEDUP_TEST_REDIS counts)")
+	check(s.MySQL != "" || s.Store != inMySQL, "-mysql is missing (without it DEDUP_TEST_MARIADB counts)")
+	_, err := mysqlConfig(s.MySQL)
+	check(err == nil || s.MySQL == "", "-mysql: %w", err)
+	check(slices.Contains([]string{inRedis, inMySQL, inSQLite, inMemory}, s.Store),
+		"-store is %q, want redis, mysql, sqlite or memory", s.Store)
 	check(all(s.Batches, 1, 1024), "-batch is %v, want numbers from 1 to 1024", s.Batches)
 	check(all(s.Callbacks, 1, 10_000), "-callbacks is %v, want numbers from 1 to 10000", s.Callbacks)
 	check(all(s.Copies, 0, 50), "-dup is %v, want percentages from 0 to 50", s.Copies)
@@ -144,7 +156,7 @@ func (s *settings) validateFiles() (errs []error) {
 		}
 	}
 	if s.Write != "" {
-		if _, _, err := block(s.Write); err != nil {
+		if _, _, err := block(s.Write, s.Store); err != nil {
 			errs = append(errs, fmt.Errorf("-write: %w", err))
 		}
 	}
@@ -158,8 +170,8 @@ func (s *settings) validateField() (errs []error) {
 		switch {
 		case own && c.Name != plainName && c.Name != handName && c.Name != oursName:
 			errs = append(errs, fmt.Errorf("-contenders: %q is none of plain, hand, ours", c.Name))
-		case own && c.Name == handName && s.Store == inMemory:
-			errs = append(errs, errors.New("-contenders: hand needs -store redis"))
+		case own && c.Name == handName && (s.Store == inMemory || s.Store == inSQLite):
+			errs = append(errs, errors.New("-contenders: hand needs -store redis or mysql"))
 		case !contenderName.MatchString(c.Name):
 			errs = append(errs, fmt.Errorf("-contender: %q is no name: want small letters, digits and -", c.Name))
 		case seen[c.Name]:
@@ -168,6 +180,21 @@ func (s *settings) validateField() (errs []error) {
 		seen[c.Name] = true
 	}
 	return errs
+}
+
+// onServer reports whether records are kept on a server.
+func (s *settings) onServer() bool { return s.Store != inMemory && s.Store != inSQLite }
+
+// storeIsLocal reports whether what keeps the records is on this machine.
+func (s *settings) storeIsLocal() bool {
+	switch s.Store {
+	case inRedis:
+		return local(s.Redis)
+	case inMySQL:
+		cfg, err := mysqlConfig(s.MySQL)
+		return err == nil && local(cfg.Addr)
+	}
+	return true
 }
 
 // field is all contenders in their order.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -54,7 +55,7 @@ func TestEveryContenderKeepsItsPromiseOnRealServers(t *testing.T) {
 	}
 	for _, r := range o.Results {
 		for _, s := range r.Standings {
-			if s.Rate == nil || s.Rate.Median <= 0 || s.Ratio == nil || s.CPU.Median <= 0 || s.P99 == nil || s.Redis == nil {
+			if s.Rate == nil || s.Rate.Median <= 0 || s.Ratio == nil || s.CPU.Median <= 0 || s.P99 == nil || s.Server == nil {
 				t.Errorf("%v: %s: figures are missing: %+v", r.Cell, s.Name, s)
 			}
 		}
@@ -71,10 +72,77 @@ func TestEveryContenderKeepsItsPromiseOnRealServers(t *testing.T) {
 	}
 }
 
+func TestEveryContenderKeepsItsPromiseOnMySQL(t *testing.T) {
+	for _, env := range []string{"DEDUP_TEST_MARIADB", "DEDUP_TEST_MYSQL"} {
+		t.Run(env, func(t *testing.T) {
+			address := storetest.Server(t, env)
+			code, printed, o := played(t, "-batch", "4", "-dup", "20", "-work", "0", "-store", "mysql", "-mysql", address)
+			if code != 0 || len(o.Results) != 1 || len(o.Results[0].Standings) != 3 {
+				t.Fatalf("got exit code %d and %+v, want 0 and three contenders\n%s", code, o.Results, printed)
+			}
+			plain, hand, ours := o.Results[0].Standings[0], o.Results[0].Standings[1], o.Results[0].Standings[2]
+			if local(address) && runtime.GOOS == "linux" && (hand.Server == nil || ours.Server == nil) {
+				t.Error("got no processor time of a server on this machine")
+			}
+			// A copy costs by hand an INSERT, a DELETE and a SELECT, a fresh key an INSERT and an UPDATE.
+			if plain.Trips.Median != 0 || hand.Trips.Median < 2 || hand.Trips.Median > 3 || ours.Trips.Median <= 0 ||
+				ours.Trips.Median > 1.5 {
+				t.Errorf("got %v, %v and %v round trips, want 0, 2.2 and at most about 1",
+					plain.Trips.Median, hand.Trips.Median, ours.Trips.Median)
+			}
+			if !strings.Contains(o.Place, "innodb_flush_log_at_trx_commit 1") {
+				t.Errorf("got the place %q, want it to say how durable a commit is", o.Place)
+			}
+			if left := tables(t, address); len(left) > 0 {
+				t.Errorf("got tables left behind: %v", left)
+			}
+		})
+	}
+}
+
+// tables are those of benchmarks on a server.
+func tables(t *testing.T, address string) (names []string) {
+	t.Helper()
+	db, err := mysqlPool(t.Context(), address, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(t.Context(), `SHOW TABLES LIKE 'dedupbench\_%'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestAFileOfSQLiteIsGoneInTheEnd(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	code, printed, o := played(t, "-batch", "4", "-dup", "20", "-work", "0", "-store", "sqlite")
+	if code != 0 || len(o.Results) != 1 || !strings.Contains(o.Place, "SQLite 3.") {
+		t.Fatalf("got exit code %d, %+v and the place %q, want 0, one cell and SQLite\n%s", code, o.Results, o.Place, printed)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "dedupbench*")); err != nil || len(left) > 0 {
+		t.Errorf("got %v left behind, %v", left, err)
+	}
+}
+
 func TestACellIsInvalidWhenACopyRuns(t *testing.T) {
 	again := "again=" + contenderEnv(plainName) // claims to be another but runs every copy
 	readme := filepath.Join(t.TempDir(), "README.md")
-	if err := os.WriteFile(readme, []byte(blockBegin+"old\n"+blockEnd), 0o644); err != nil {
+	begin, end := marks(inRedis)
+	if err := os.WriteFile(readme, []byte(begin+"old\n"+end), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	code, printed, o := played(t, "-batch", "1", "-dup", "20", "-work", "0",

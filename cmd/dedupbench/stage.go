@@ -17,6 +17,8 @@ type stage struct {
 	Distinct   int           // DEDUPBENCH_KEYS: so many keys (in KEYS) they have
 	Redis      string        // DEDUPBENCH_REDIS, host:port
 	Prefix     string        // DEDUPBENCH_PREFIX: keys in Redis that begin so are removed afterwards
+	MySQL      string        // DEDUPBENCH_MYSQL, host:port or a DSN as -mysql takes it
+	Table      string        // DEDUPBENCH_TABLE: the table of this name is dropped from MySQL afterwards
 	Batch      int           // DEDUPBENCH_BATCH: the most messages of a callback
 	Callbacks  int           // DEDUPBENCH_CALLBACKS: so many run at once
 	Work       time.Duration // DEDUPBENCH_WORK, as 1ms: how long a callback sleeps per message
@@ -32,6 +34,7 @@ const envPrefix = "DEDUPBENCH_"
 func (s *stage) texts() map[string]*string {
 	return map[string]*string{
 		"NAMESRV": &s.NameServer, "TOPIC": &s.Topic, "GROUP": &s.Group, "REDIS": &s.Redis, "PREFIX": &s.Prefix,
+		"MYSQL": &s.MySQL, "TABLE": &s.Table,
 		"CONTENDER": &s.Contender, "STORE": &s.Store, "PROFILE": &s.Profile,
 	}
 }

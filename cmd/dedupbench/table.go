@@ -13,7 +13,7 @@ func (s standing) row() []string {
 	return []string{
 		s.Name, middle(s.Rate, number), limits(s.Rate), middle(s.Ratio, ratio), middle(s.CPU, number),
 		middle(s.Over, number), middle(s.P50, number), middle(s.P99, number), middle(s.Trips, ratio),
-		middle(s.Redis, number),
+		middle(s.Server, number),
 	}
 }
 
@@ -38,7 +38,7 @@ func (o outcome) table() string {
 		fmt.Fprintf(&b, "%s%s\n", r.Cell, r.mark())
 		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 		line := func(fields ...string) { fmt.Fprintln(w, strings.Join(fields, "\t")+"\t") }
-		line("", "messages/s", "low–high", "× plain", "CPU µs", "over plain", "added p50 µs", "p99 µs", "trips", "Redis µs")
+		line("", "messages/s", "low–high", "× plain", "CPU µs", "over plain", "added p50 µs", "p99 µs", "trips", "server µs")
 		for _, s := range r.Standings {
 			line(s.row()...)
 		}
@@ -63,7 +63,7 @@ func (r result) mark() string {
 func (o outcome) markdown() string {
 	var b strings.Builder
 	b.WriteString("| batch | callbacks | copies | callback | contender | messages/s | low–high | × plain | CPU µs | " +
-		"over plain | added p50 µs | p99 µs | trips | Redis µs |\n" +
+		"over plain | added p50 µs | p99 µs | trips | server µs |\n" +
 		"|--:|--:|--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, r := range o.Results {
 		for _, s := range r.Standings {
@@ -75,31 +75,35 @@ func (o outcome) markdown() string {
 	return fmt.Sprintf("%s\n%s, %s.\n", b.String(), o.Method, o.Place)
 }
 
-const (
-	blockBegin = "<!-- dedupbench:begin -->\n"
-	blockEnd   = "<!-- dedupbench:end -->"
-)
+// marks are the lines around a store's block.
+func marks(store string) (begin, end string) {
+	name := "dedupbench"
+	if store != inRedis {
+		name += "-" + store
+	}
+	return "<!-- " + name + ":begin -->\n", "<!-- " + name + ":end -->"
+}
 
-// block returns what stands around the block of a file.
-func block(file string) (before, after string, err error) {
+// block returns what stands around the block of a store in a file.
+func block(file, store string) (before, after string, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return "", "", err
 	}
-	before, rest, ok := strings.Cut(string(text), blockBegin)
-	_, after, closed := strings.Cut(rest, blockEnd)
+	begin, end := marks(store)
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
-		return "", "", fmt.Errorf("%s has no lines %q and %q",
-			file, strings.TrimSpace(blockBegin), strings.TrimSpace(blockEnd))
+		return "", "", fmt.Errorf("%s has no lines %q and %q", file, strings.TrimSpace(begin), end)
 	}
-	return before, after, nil
+	return before + begin, end + after, nil
 }
 
-// replaceBlock puts text between the two marker lines of a file.
-func replaceBlock(file, text string) error {
-	before, after, err := block(file)
+// replaceBlock puts text between the marks of a store in a file.
+func replaceBlock(file, store, text string) error {
+	before, after, err := block(file, store)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, []byte(before+blockBegin+text+blockEnd+after), 0o644)
+	return os.WriteFile(file, []byte(before+text+after), 0o644)
 }

@@ -12,7 +12,7 @@ import (
 // row with nothing read in between being one.
 type trips struct{ count atomic.Int64 }
 
-// dial connects as go-redis does without a dialer.
+// dial connects as the clients do without a dialer.
 func (t *trips) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	d := net.Dialer{Timeout: 5 * time.Second, KeepAlive: 5 * time.Minute}
 	conn, err := d.DialContext(ctx, network, addr)
@@ -26,8 +26,8 @@ func (t *trips) dial(ctx context.Context, network, addr string) (net.Conn, error
 	return &counted{TCPConn: tcp, trips: t}, nil
 }
 
-// counted embeds the very type, because go-redis looks at the socket beneath a
-// connection if it finds one, and would save itself a system call otherwise.
+// counted embeds the very type, because the clients look at the socket beneath a
+// connection if they find one, and would save themselves a system call otherwise.
 type counted struct {
 	*net.TCPConn
 	trips *trips

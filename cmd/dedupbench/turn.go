@@ -8,11 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
@@ -23,8 +20,8 @@ func (c *contest) turn(ctx context.Context, cell cell, t topic, who contender, n
 	group := c.id + "-" + who.Name + "-" + store.NewToken().String()[:8]
 	s := stage{
 		NameServer: c.NameServer, Topic: t.Name, Group: group, Messages: t.Messages, Distinct: t.Distinct,
-		Redis: c.Redis, Prefix: group + ":", Batch: cell.Batch, Callbacks: cell.Callbacks, Work: cell.Work,
-		Rate: cell.Rate, Contender: who.Name, Store: c.Store,
+		Redis: c.Redis, Prefix: group + ":", MySQL: c.MySQL, Table: "dedupbench_" + store.NewToken().String(),
+		Batch: cell.Batch, Callbacks: cell.Callbacks, Work: cell.Work, Rate: cell.Rate, Contender: who.Name, Store: c.Store,
 	}
 	if c.Profiles != "" && n < c.Warmups {
 		s.Profile = filepath.Join(c.Profiles, cell.file()+"-"+who.Name+".pprof")
@@ -36,15 +33,15 @@ func (c *contest) turn(ctx context.Context, cell cell, t topic, who contender, n
 		return sample{Invalid: err.Error()}
 	}
 	defer c.broker.remove(retryTopic(group))
-	defer c.forget(s.Prefix)
+	defer c.server.forget(s)
 
-	before := c.redisCPU(ctx)
+	before := c.server.cpu(ctx)
 	began := time.Now()
 	r, cpu, err := start(ctx, c.self, who, s)
 	took := judge(who, t, r, time.Since(began), cpu)
-	if after := c.redisCPU(ctx); before != nil && after != nil {
+	if after := c.server.cpu(ctx); before != nil && after != nil {
 		micros := (*after - *before) * 1e6 / float64(t.Messages)
-		took.Redis = &micros
+		took.Server = &micros
 	}
 	if err != nil {
 		took.Invalid = err.Error()
@@ -90,45 +87,4 @@ func tail(text string) string {
 		text = "…" + text[len(text)-most:]
 	}
 	return ": " + text
-}
-
-// forget removes the records of a run.
-func (c *contest) forget(prefix string) {
-	if c.redis == nil {
-		return
-	}
-	ctx := context.Background()
-	names := c.redis.Scan(ctx, 0, prefix+"*", 1000).Iterator()
-	pipe := c.redis.Pipeline()
-	for names.Next(ctx) {
-		pipe.Unlink(ctx, names.Val())
-	}
-	_, _ = pipe.Exec(ctx) // they end with their time all the same
-}
-
-// redisCPU is the processor time in seconds that the server has used, nil
-// without one.
-func (c *contest) redisCPU(ctx context.Context) *float64 {
-	if c.redis == nil {
-		return nil
-	}
-	info := infoOf(ctx, c.redis, "cpu")
-	user, err1 := strconv.ParseFloat(info["used_cpu_user"], 64)
-	sys, err2 := strconv.ParseFloat(info["used_cpu_sys"], 64)
-	if err1 != nil || err2 != nil {
-		return nil
-	}
-	sum := user + sys
-	return &sum
-}
-
-// infoOf is one section of INFO.
-func infoOf(ctx context.Context, client *redis.Client, section string) map[string]string {
-	fields := map[string]string{}
-	for line := range strings.Lines(client.Info(ctx, section).Val()) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			fields[name] = value
-		}
-	}
-	return fields
 }
