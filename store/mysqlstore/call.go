@@ -133,13 +133,13 @@ func (s *Store) doAll(ctx context.Context, calls []*call) {
 		for _, c := range calls {
 			c.err = nil
 		}
-		if err := ctx.Err(); err != nil {
-			for _, c := range calls {
-				c.err = notSent{err}
-			}
+		leave, err := s.gate.enter(ctx)
+		if err != nil {
+			fail(calls, notSent{err})
 			return
 		}
 		s.exchange(ctx, calls)
+		leave()
 		calls = pick(calls, (*call).again)
 		if len(calls) > 0 && (try == s.options.Retries || !pause(ctx, try)) {
 			return

@@ -1,6 +1,10 @@
 package mysqlstore
 
-import "github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+import (
+	"context"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
 
 // Table is the quoted name of the table.
 func (s *Store) Table() string { return s.table() }
@@ -40,3 +44,13 @@ func KnownFailures() (names []string) {
 	}
 	return names
 }
+
+// Batches is how many batches are on their way at a time, Overdue how long one
+// of them counts.
+const (
+	Batches = batches
+	Overdue = overdue
+)
+
+// NewGate returns the way into a gate for batches.
+func NewGate() func(context.Context) (leave func(), err error) { return make(gate, batches).enter }

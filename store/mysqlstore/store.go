@@ -22,6 +22,7 @@ type Store struct {
 	layout  *layout
 	texts   texts
 	line    *line.Line[[sha256.Size]byte, *call]
+	gate    gate
 	lone    [2]lone // by whether it completes
 }
 
@@ -55,16 +56,20 @@ func open(db *sql.DB, o Options, l *layout) (*Store, error) {
 	if err := errors.Join(missing, o.validate()); err != nil {
 		return nil, fmt.Errorf("mysqlstore: %w", err)
 	}
-	s := &Store{db: db, options: o, layout: l, texts: l.texts("`" + o.Table + "`")}
+	s := &Store{db: db, options: o, layout: l, texts: l.texts("`" + o.Table + "`"), gate: make(gate, batches)}
 	s.line = line.New[[sha256.Size]byte](travel, s.exchange)
 	return s, nil
 }
+
+// overdue is when what is on its way, because somebody keeps a row locked, holds
+// nobody up any more.
+const overdue = 50 * time.Millisecond
 
 // travel is how calls of different callers share statements. A commit takes
 // about as long for many rows as for one.
 var travel = line.Limits{
 	MaxBusy: 2, Enough: 8,
-	Overdue: 50 * time.Millisecond, MaxLate: 8,
+	Overdue: overdue, MaxLate: 8,
 	Grace: time.Second,
 }
 
