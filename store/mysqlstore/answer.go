@@ -108,21 +108,21 @@ func (s *Store) readBack(ctx context.Context, from querier, calls []*call) error
 	}
 	defer rows.Close() // Err has what matters
 	met := make(map[[sha256.Size]byte]row, len(calls))
+	var key [4]sql.RawBytes
+	var state, owner sql.RawBytes
+	var r row
+	targets := make([]any, 0, 10)
+	for i := range s.layout.keys {
+		targets = append(targets, &key[i])
+	}
+	targets = append(targets, &state, &owner, &r.attempts, &r.found, &r.decision, &r.left)
 	for rows.Next() {
-		var names [5]sql.RawBytes
-		var state, owner sql.RawBytes
-		var r row
-		targets := make([]any, 0, 11)
-		for i := range s.layout.names {
-			targets = append(targets, &names[i])
-		}
-		targets = append(targets, &state, &owner, &r.attempts, &r.found, &r.decision, &r.left)
 		if err := rows.Scan(targets...); err != nil {
 			return err
 		}
 		r.state = string(state)
 		copy(r.owner[:], owner)
-		met[s.idOf(names)] = r
+		met[s.idOf(key)] = r
 	}
 	if err := rows.Err(); err != nil {
 		return err
@@ -134,14 +134,14 @@ func (s *Store) readBack(ctx context.Context, from querier, calls []*call) error
 	return nil
 }
 
-// idOf is the id of the record with these values of layout.names.
-func (s *Store) idOf(names [5]sql.RawBytes) (id [sha256.Size]byte) {
+// idOf is the id of the record with this primary key.
+func (s *Store) idOf(key [4]sql.RawBytes) (id [sha256.Size]byte) {
 	if !s.compat() {
-		copy(id[:], names[0])
+		copy(id[:], key[0])
 		return id
 	}
 	return sqlrecord.Hash(store.Key{
-		Application: string(names[0]), Topic: string(names[1]), Tag: string(names[2]), ID: string(names[3]),
+		Application: string(key[0]), Topic: string(key[1]), Tag: string(key[2]), ID: string(key[3]),
 	})
 }
 

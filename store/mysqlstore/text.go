@@ -135,7 +135,8 @@ func (s *Store) upsert(calls []*call) string {
 // read is the statement that reads back what became of calls.
 func (s *Store) read(calls []*call) string {
 	cut := s.texts.read
-	text := s.appendKeys([]byte(cut[0]), calls)
+	text := make([]byte, 0, len(cut[0])+len(cut[1])+80*len(calls))
+	text = s.appendKeys(append(text, cut[0]...), calls)
 	return string(append(text, cut[1]...))
 }
 
