@@ -38,5 +38,10 @@ done
 
 redis=$(redis-server --version | grep -oE 'v=[0-9.]+')
 go run ./scripts/benchtab -note "Redis ${redis#v=}" "${write[@]}" <"$work/output"
-go run ./cmd/dedupbench consume -namesrv "$DEDUP_TEST_NAMESRV" -redis "$DEDUP_TEST_REDIS" -callbacks 64 \
-  -reps "${DEDUP_BENCH_RUNS:-5}" -messages "${DEDUP_BENCH_MESSAGES:-20000}" "${write[@]}"
+consume() {
+  go run ./cmd/dedupbench consume -namesrv "$DEDUP_TEST_NAMESRV" -callbacks 64 -reps "${DEDUP_BENCH_RUNS:-5}" \
+    -messages "${DEDUP_BENCH_MESSAGES:-20000}" "$@" "${write[@]}"
+}
+consume -redis "$DEDUP_TEST_REDIS"
+# At the usual rate commits that wait for the disk would not keep up.
+consume -store mysql -mysql "$DEDUP_TEST_MARIADB" -dup 0 -rate 1000

@@ -63,7 +63,7 @@ func (m mysqlServer) forget(s stage) {
 // be in it.
 func mysqlConfig(where string) (*mysql.Config, error) {
 	if !strings.Contains(where, "/") {
-		where = "root@tcp(" + where + ")/dedup"
+		where = "root@tcp(" + where + ")/dedup?innodb_lock_wait_timeout=1" // as mysqlstore's Check wants it
 	}
 	cfg, err := mysql.ParseDSN(where)
 	if err != nil || cfg.Net != "tcp" || cfg.DBName == "" {
