@@ -8,6 +8,7 @@ import (
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/sweep"
 )
 
 // Config is a whole configuration. Make it with [Load], or from [Default] and
@@ -52,9 +53,12 @@ type RocketMQ struct {
 
 // Store is where records are kept.
 type Store struct {
-	Type  string `yaml:"type"`  // redis or memory
-	Watch bool   `yaml:"watch"` // look whether it loses records
-	Redis Redis  `yaml:"redis"`
+	Type   string `yaml:"type"`  // redis, mysql, sqlite or memory
+	Watch  bool   `yaml:"watch"` // look whether it loses records
+	Redis  Redis  `yaml:"redis"`
+	MySQL  MySQL  `yaml:"mysql"`
+	SQLite SQLite `yaml:"sqlite"`
+	Sweep  Sweep  `yaml:"sweep"` // of mysql and sqlite
 }
 
 // Redis is how to reach Redis: one server, a cluster, or a master found through
@@ -121,7 +125,7 @@ type Log struct {
 
 // Default returns a configuration with every default filled in. What has none
 // is still missing: the name servers, the group, the application, the topics,
-// the address of Redis.
+// the address of Redis, or the type and the address of another store.
 func Default() Config {
 	return Config{
 		RocketMQ: RocketMQ{
@@ -143,6 +147,19 @@ func Default() Config {
 				ReadTimeout:  time.Second,
 				WriteTimeout: time.Second,
 				Prefix:       "dedup:",
+			},
+			MySQL: MySQL{
+				MaxOpen:      16,
+				MaxLifetime:  30 * time.Minute,
+				DialTimeout:  5 * time.Second,
+				ReadTimeout:  10 * time.Second, // a step of a sweep takes so long at most
+				WriteTimeout: 5 * time.Second,
+				Retries:      3,
+				Skew:         10 * time.Second,
+			},
+			SQLite: SQLite{Table: "dedup_record", Synchronous: "full", BusyTimeout: 5 * time.Second},
+			Sweep: Sweep{
+				Enabled: true, Every: sweep.DefaultEvery, Batch: sweep.DefaultBatch, Share: sweep.DefaultShare,
 			},
 		},
 		DrainTimeout: 30 * time.Second,

@@ -171,11 +171,14 @@ func TestProblemsCanBeTakenApart(t *testing.T) {
 func TestNoFormattingShowsASecret(t *testing.T) {
 	c := config.Default()
 	c.RocketMQ.SecretKey, c.Store.Redis.Password, c.Store.Redis.Sentinel.Password = "hunter2", "hunter2", "hunter2"
+	c.Store.MySQL.DSN, c.Store.MySQL.Password = "u:hunter2@tcp(a:1)/d", "hunter2"
 	var out bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%T"} {
 		fmt.Fprintf(&out, verb+"\n", c)
 		fmt.Fprintf(&out, verb+"\n", &c)
 		fmt.Fprintf(&out, verb+"\n", c.Store)
+		fmt.Fprintf(&out, verb+"\n", c.Store.MySQL)
+		fmt.Fprintf(&out, verb+"\n", &c.Store.MySQL)
 		fmt.Fprintf(&out, verb+"\n", c.Store.Redis.Password)
 		fmt.Fprintf(&out, verb+"\n", []config.Secret{c.RocketMQ.SecretKey})
 	}
@@ -186,7 +189,7 @@ func TestNoFormattingShowsASecret(t *testing.T) {
 	out.Write(text)
 	out.WriteString(c.String() + c.RocketMQ.SecretKey.String())
 	for _, h := range []slog.Handler{slog.NewTextHandler(&out, nil), slog.NewJSONHandler(&out, nil)} {
-		slog.New(h).Info("loaded", "config", c, "pointer", &c, "store", c.Store, "password", c.Store.Redis.Password)
+		slog.New(h).Info("loaded", "config", c, "pointer", &c, "store", c.Store, "mysql", c.Store.MySQL, "password", c.Store.Redis.Password)
 	}
 	for _, form := range []string{"hunter2", fmt.Sprintf("%x", "hunter2"), fmt.Sprint([]byte("hunter2"))} {
 		if strings.Contains(strings.ToLower(out.String()), form) {

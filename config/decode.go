@@ -92,6 +92,8 @@ func convert(from, to reflect.Value) (any, error) {
 		}
 	case reflect.Int:
 		return whole(raw)
+	case reflect.Float64:
+		return number(raw)
 	case reflect.Bool:
 		return truth(raw)
 	case reflect.Slice:
@@ -153,6 +155,15 @@ func whole(raw any) (any, error) {
 		}
 	}
 	return nil, &mismatch{shown(raw), "want a whole number"}
+}
+
+func number(raw any) (any, error) {
+	if _, isBool := raw.(bool); !isBool {
+		if n, err := strconv.ParseFloat(fmt.Sprint(raw), 64); err == nil {
+			return n, nil
+		}
+	}
+	return nil, &mismatch{shown(raw), "want a number such as 0.1"}
 }
 
 func truth(raw any) (any, error) {

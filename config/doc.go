@@ -24,7 +24,8 @@
 // DEDUP_ROCKETMQ_GROUP overrides rocketmq.group, and so on for every key outside
 // the list of topics; lists are separated by commas; empty counts as not set. A
 // secret is best given that way, or by the name of a file in its …_file key, of
-// which line ends at the end are cut off. Paths are relative to the folder of the
+// which line ends at the end are cut off. The DSN of a database is a secret as a
+// whole. Paths are relative to the folder of the
 // configuration file. No method and no formatting of Config shows a secret.
 //
 // # Keys
@@ -49,7 +50,7 @@
 //	rocketmq.consume_timeout                 15m             after which the client sends a running message back
 //	rocketmq.max_reconsume_times             16              retries before the dead-letter queue; -1 means 16
 //	rocketmq.delay_levels                    1s 5s 10s … 2h  list: messageDelayLevel of the broker
-//	store.type                               redis           redis or memory
+//	store.type                               redis           redis, mysql, sqlite or memory
 //	store.watch                              true            look every second whether records were lost, and tell
 //	store.redis.addrs                        required        list of host:port: server, cluster nodes or sentinels
 //	store.redis.username                     none            of Redis ACL
@@ -62,6 +63,7 @@
 //	store.redis.sentinel.password            none            secret of the sentinels
 //	store.redis.sentinel.password_file       none            file that holds it
 //	store.redis.tls.enabled                  false           encrypt and verify the server
+//	store.redis.tls.insecure                 false           encrypt, but do not verify the server
 //	store.redis.tls.ca_file                  the system's    PEM file of the authorities to trust
 //	store.redis.tls.cert_file                none            PEM file of the client's certificate, with key_file
 //	store.redis.tls.key_file                 none            PEM file of its key
@@ -74,6 +76,38 @@
 //	store.redis.allow_eviction               false           accept a server that drops records when full
 //	store.redis.no_pipelining                false           send every call by itself, not with those of others
 //	store.redis.java_compatible              false           share records with consumers that use the Java original
+//	store.mysql.dsn                          none            secret: user:password@tcp(host:port)/database?parameter=value
+//	store.mysql.dsn_file                     none            file that holds it
+//	store.mysql.address                      required        host:port; this and the next four: unless there is a dsn
+//	store.mysql.database                     required        database that the table is in
+//	store.mysql.username                     required        user
+//	store.mysql.password                     none            secret; better in the environment or in a file
+//	store.mysql.password_file                none            file that holds it
+//	store.mysql.tls.enabled                  false           encrypt and verify the server; the rest as in store.redis.tls
+//	store.mysql.tls.insecure                 false           encrypt, but do not verify the server
+//	store.mysql.tls.ca_file                  the system's    PEM file of the authorities to trust
+//	store.mysql.tls.cert_file                none            PEM file of the client's certificate, with key_file
+//	store.mysql.tls.key_file                 none            PEM file of its key
+//	store.mysql.tls.server_name              from address    name in the server's certificate
+//	store.mysql.max_open                     16              connections, 4 to 10000
+//	store.mysql.max_idle                     all             connections that are kept for later, up to max_open
+//	store.mysql.max_lifetime                 30m             after which a connection is made anew
+//	store.mysql.dial_timeout                 5s              to connect; the dsn's own timeout goes before
+//	store.mysql.read_timeout                 10s             for one answer, 2s or more; the dsn's own readTimeout goes before
+//	store.mysql.write_timeout                5s              to send; the dsn's own writeTimeout goes before
+//	store.mysql.table                        dedup_record    table of the records; t_rocketmq_dedup with java_compatible
+//	store.mysql.migrate                      false           make the table at start, or mend it
+//	store.mysql.retries                      3               of a call that failed in a way worth repeating, 0 to 100
+//	store.mysql.java_compatible              false           share records with consumers that use the Java original
+//	store.mysql.skew                         10s             how far their clocks may be from the server's, up to 1h
+//	store.sqlite.file                        required        the database, which is made when it is not there
+//	store.sqlite.table                       dedup_record    table of the records
+//	store.sqlite.synchronous                 full            full survives the loss of power, normal the end of the process
+//	store.sqlite.busy_timeout                5s              to wait while another process writes, up to 1h
+//	store.sweep.enabled                      true            remove expired records; for mysql and sqlite
+//	store.sweep.every                        1m              pause when nothing more has expired, up to 24h
+//	store.sweep.batch                        500             records at once, 1 to 10000
+//	store.sweep.share                        0.1             most of the time that it may take, 0.001 to 1
 //	defaults.lease                           30s             how long a claim holds without renewal
 //	defaults.max_consume                     10m             longest that a callback may hold a key
 //	defaults.keep                            24h             how long a finished key is remembered
@@ -99,5 +133,6 @@
 //	log.level                                info            debug, info, warn or error
 //	log.format                               text            text or json
 //
-// A duration is written 500ms, 10s, 5m or 24h.
+// Records that are sharded over several databases are a matter of code, not of a
+// configuration. A duration is written 500ms, 10s, 5m or 24h.
 package config

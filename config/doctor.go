@@ -128,10 +128,5 @@ func (c Config) diagnose(r *report) {
 	if c.RocketMQ.TLS {
 		r.warn("rocketmq.tls", "the client encrypts, but does not verify whom it talks to")
 	}
-	if c.Store.Type == "memory" {
-		r.warn("store.type", "memory: records end with the process and are not shared with other consumers")
-		if len(c.Store.Redis.Addrs) > 0 {
-			r.warn("store.redis.addrs", "not used by store.type memory")
-		}
-	}
+	c.Store.diagnose(r)
 }

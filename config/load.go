@@ -92,6 +92,12 @@ func (c *Config) settle(tree map[string]any) {
 	if c.Store.Redis.JavaCompatible && !given(tree, "store.redis.prefix") {
 		c.Store.Redis.Prefix = "" // the default is for records of our own
 	}
+	if m := &c.Store.MySQL; c.Store.Type == "mysql" && m.Table == "" {
+		m.Table = nativeTable
+		if m.JavaCompatible {
+			m.Table = javaTable
+		}
+	}
 	if c.RocketMQ.MaxReconsumeTimes == -1 { // the client's and rocketmq-spring's word for it
 		c.RocketMQ.MaxReconsumeTimes = Default().RocketMQ.MaxReconsumeTimes
 	}

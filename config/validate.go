@@ -221,12 +221,16 @@ func (r *report) oneOf(field, value string, allowed ...string) {
 
 func (r *report) addresses(field string, list []string) {
 	for i, address := range list {
-		host, port, err := net.SplitHostPort(address)
-		n, notNumber := strconv.Atoi(port)
-		if cmp.Or(err, notNumber) != nil || host == "" || n < 1 || n > 65535 || strings.ContainsAny(host, " /@;,") {
+		if !isAddress(address) {
 			at := fmt.Sprintf("%s[%d]", field, i)
 			r.wrong(at, shown(address), "want host:port, one per entry")
 			r.bad[field] = true
 		}
 	}
+}
+
+func isAddress(text string) bool {
+	host, port, err := net.SplitHostPort(text)
+	n, notNumber := strconv.Atoi(port)
+	return cmp.Or(err, notNumber) == nil && host != "" && n >= 1 && n <= 65535 && !strings.ContainsAny(host, " /@;,")
 }

@@ -127,6 +127,12 @@ func TestTLSFiles(t *testing.T) {
 	if err != nil || made.ServerName != "r" || made.RootCAs == nil || len(made.Certificates) != 1 {
 		t.Errorf("got %+v, %v", made, err)
 	}
+	if open, err := (config.TLS{Enabled: true, Insecure: true}).Config(); err != nil || !open.InsecureSkipVerify {
+		t.Errorf("got %+v, %v, want no verification", open, err)
+	}
+	if made != nil && made.InsecureSkipVerify {
+		t.Error("it does not verify the server without being told so")
+	}
 	if off, err := (config.TLS{}).Config(); off != nil || err != nil {
 		t.Errorf("got %v, %v, want nil without TLS", off, err)
 	}

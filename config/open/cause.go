@@ -25,7 +25,7 @@ type cause struct {
 }
 
 // redisCauses: the first that fits counts.
-var redisCauses = []cause{
+var redisCauses = slices.Concat([]cause{
 	{both(sentinels, says("NOAUTH ", "WRONGPASS ", "ERR AUTH ", "ERR invalid password")),
 		"store.redis.sentinel.password", "the sentinels refused the user or the password"},
 	{both(sentinels, is(redis.Nil)), "store.redis.sentinel.master_name", "the sentinels know no such master"},
@@ -38,14 +38,21 @@ var redisCauses = []cause{
 	{says("NOPERM ", "ERR ACL failure", "The user executing the script"),
 		"store.redis.username", "the user lacks a right; the comment of package redisstore has the list"},
 	{says("DB index is out of range", "SELECT is not allowed"), "store.redis.db", "the server has no such database"},
-	{as[x509.HostnameError], "store.redis.tls.server_name", "the certificate is for another name"},
-	{as[x509.UnknownAuthorityError], "store.redis.tls.ca_file", "the server's certificate has another authority"},
-	{as[*tls.CertificateVerificationError], "store.redis.tls.ca_file", "the server's certificate was refused"},
-	{as[tls.RecordHeaderError], "store.redis.tls.enabled", "the server does not speak TLS here"},
-	{operation("remote error"), "store.redis.tls.cert_file", "the server refused the client's certificate"},
+}, tlsCauses("store.redis.tls."), []cause{
 	{either(is(io.EOF), is(syscall.ECONNRESET)), "store.redis.tls.enabled", "the server hung up; it may expect TLS"},
 	{sentinels, "store.redis.addrs", "no sentinel answers"},
-	{either(is(context.DeadlineExceeded), as[net.Error]), "store.redis.addrs", "no server answers there"},
+	{either(is(context.DeadlineExceeded), anyNet), "store.redis.addrs", "no server answers there"},
+})
+
+// tlsCauses are those of the section whose path is given, with a dot at its end.
+func tlsCauses(path string) []cause {
+	return []cause{
+		{as[x509.HostnameError], path + "server_name", "the certificate is for another name"},
+		{as[x509.UnknownAuthorityError], path + "ca_file", "the server's certificate has another authority"},
+		{as[*tls.CertificateVerificationError], path + "ca_file", "the server's certificate was refused"},
+		{as[tls.RecordHeaderError], path + "enabled", "the server does not speak TLS here"},
+		{operation("remote error"), path + "cert_file", "the server refused the client's certificate"},
+	}
 }
 
 // silentHandshake: a server that does not speak TLS waits for the end of what it
@@ -100,6 +107,8 @@ func parts(err error) (list []error) {
 func both(a, b func(error) bool) func(error) bool {
 	return func(err error) bool { return a(err) && b(err) }
 }
+
+func anyNet(err error) bool { return as[net.Error](err) }
 
 func either(all ...func(error) bool) func(error) bool {
 	return func(err error) bool {

@@ -10,14 +10,18 @@ import (
 var (
 	ConsumerOptions = consumerOptions
 	ListenerOptions = listenerOptions
+	DriverOptions   = driverOptions
 )
 
 // RedisLog is what go-redis logs to.
 func RedisLog(l *slog.Logger) interface {
 	Printf(ctx context.Context, format string, v ...any)
 } {
-	return &redisLog{log: l}
+	return &redisLog{clientLog{log: l}}
 }
+
+// MySQLLog is what the driver of MySQL logs to.
+func MySQLLog(l *slog.Logger) interface{ Print(v ...any) } { return &mysqlLog{clientLog{log: l}} }
 
 type lookup = func(context.Context, string) ([]net.IPAddr, error)
 

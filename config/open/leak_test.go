@@ -23,8 +23,21 @@ import (
 // The consumer of the RocketMQ client leaves 12 goroutines behind each time. It
 // is left out here, so that ours are seen.
 func TestNothingIsLeftOfTwoHundredStartsAndStops(t *testing.T) {
-	c := at(storetest.Server(t, "DEDUP_TEST_REDIS"))
-	const warmUp, cycles = 40, 200
+	nothingIsLeft(t, at(storetest.Server(t, "DEDUP_TEST_REDIS")), 200)
+}
+
+func TestNothingIsLeftOfStartsAndStopsWithADatabase(t *testing.T) {
+	t.Run("MariaDB", func(t *testing.T) {
+		c := atMySQL(t, storetest.Server(t, "DEDUP_TEST_MARIADB"))
+		tables(t, c)
+		nothingIsLeft(t, c, 50)
+	})
+	t.Run("SQLite", func(t *testing.T) { nothingIsLeft(t, atFile(t), 50) })
+}
+
+func nothingIsLeft(t *testing.T, c config.Config, cycles int) {
+	t.Helper()
+	const warmUp = 40
 	liveAll(t, c, warmUp)
 	goroutines, heap := atRest(t, 0)
 	liveAll(t, c, cycles)
@@ -33,7 +46,7 @@ func TestNothingIsLeftOfTwoHundredStartsAndStops(t *testing.T) {
 	if after > goroutines {
 		t.Errorf("got %d goroutines after %d cycles, %d before", after, cycles, goroutines)
 	}
-	if most := heap + cycles<<10; grown > most {
+	if most := int(heap) + cycles<<10; int(grown) > most {
 		t.Errorf("got %d bytes after %d cycles, %d before: want less than 1 KB more for each", grown, cycles, heap)
 	}
 }

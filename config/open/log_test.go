@@ -32,3 +32,28 @@ func TestWhatTheRedisClientRepeatsIsLoggedNowAndThen(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatTheMySQLClientRepeatsIsLoggedNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		l := open.MySQLLog(slog.New(slog.NewTextHandler(&out, nil)))
+		for port := range 3 {
+			l.Print("packets.go:58 ", "read from port ", port)
+		}
+		l.Print("connection.go:190 ", "closing connection")
+		time.Sleep(time.Minute)
+		l.Print("packets.go:58 ", "again")
+		l.Print()
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			_, text, _ := strings.Cut(line, "mysql client: ")
+			got = append(got, strings.TrimSpace(text))
+		}
+		want := []string{
+			`packets.go:58 read from port 0"`, `connection.go:190 closing connection"`, `packets.go:58 again" suppressed=2`, `"`,
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}

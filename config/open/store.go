@@ -21,15 +21,24 @@ import (
 const startTimeout = 10 * time.Second
 
 // Store returns the store that c describes, and what closes it when nobody uses
-// it any more. Redis is connected and checked first: its scripts run and its
-// settings keep records. What is only unwise is logged as a warning by
-// slog.Default.
+// it any more. Servers are connected and checked first: what the store needs
+// works, and their settings keep records. What is only unwise is logged as a
+// warning by slog.Default.
+//
+// The table of a MySQL store is made or mended first if c says so
+// (store.mysql.migrate), for as long as ctx allows. The expired records of a
+// database are removed in the background (store.sweep) until the store is closed.
 func Store(ctx context.Context, c config.Config) (s store.Store, closeStore func() error, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, nil, err
 	}
-	if c.Store.Type == "redis" {
+	switch c.Store.Type {
+	case "redis":
 		return redisStore(ctx, c)
+	case "mysql":
+		return mysqlStore(ctx, c)
+	case "sqlite":
+		return sqliteStore(ctx, c)
 	}
 	s, err = memstore.New(memstore.Options{})
 	if err != nil {
