@@ -40,10 +40,10 @@ all_tests() {
   return $code
 }
 
-# The sample tells on its last line what became of every order.
+# sample PACKAGE FLAG... A sample tells on its last line what became of every order.
 sample() {
   local last
-  last=$(go run "$1" -namesrv "$DEDUP_TEST_NAMESRV" -redis "$DEDUP_TEST_REDIS" | tee >(cat >&2) | tail -n 1) &&
+  last=$(go run "$1" -namesrv "$DEDUP_TEST_NAMESRV" "${@:2}" | tee >(cat >&2) | tail -n 1) &&
     [[ $last =~ extra=0( |$) && $last =~ lost=0( |$) ]]
 }
 
@@ -52,10 +52,11 @@ if [ $# = 0 ]; then
   go test -count=1 -v -run TestWrongStores ./store/storetest | grep -v '^=== ' || fail TestWrongStores
   echo '== the quickstart, ten seeds; -seeds 200 -timeout 30m for many'
   go test -count=1 -v -run TestEverySeed -parallel 8 ./sample/quickstart -seeds 10 | grep -v '^=== ' || fail quickstart
-  if [ -f sample/redis/main.go ]; then
-    echo '== sample/redis'
-    sample ./sample/redis || fail 'sample/redis: want extra=0 and lost=0 on the last line'
-  fi
+  echo '== sample/redis'
+  sample ./sample/redis -redis "$DEDUP_TEST_REDIS" || fail 'sample/redis: want extra=0 and lost=0 on the last line'
+  echo '== sample/mysql'
+  sample ./sample/mysql -dsn "root@tcp($DEDUP_TEST_MARIADB)/dedup" ||
+    fail 'sample/mysql: want extra=0 and lost=0 on the last line'
 fi
 
 echo '== all tests'
