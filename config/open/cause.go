@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/mysqlstore"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/redisstore"
 )
 
@@ -71,7 +72,8 @@ var rocketCauses = []cause{
 }
 
 // explained puts the setting in front of each error that err joins, and keeps
-// one error per setting: what goes wrong twice is said once.
+// one error per setting: what goes wrong twice is said once. Findings about a
+// table are kept all: each has a statement that mends a part of it.
 func explained(err error, causes []cause) error {
 	var errs []error
 	var seen []string
@@ -81,7 +83,7 @@ func explained(err error, causes []cause) error {
 			errs = append(errs, fmt.Errorf("open: %w", e))
 			continue
 		}
-		if c := causes[i]; !slices.Contains(seen, c.setting) {
+		if c := causes[i]; as[*mysqlstore.Finding](e) || !slices.Contains(seen, c.setting) {
 			seen = append(seen, c.setting)
 			errs = append(errs, fmt.Errorf("%s: %s: %w", c.setting, c.why, e))
 		}

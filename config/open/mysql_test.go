@@ -73,6 +73,30 @@ func TestADatabaseIsMadeReadyIfTheConfigurationSaysSo(t *testing.T) {
 	})
 }
 
+func TestEveryStatementThatMendsATableIsTold(t *testing.T) {
+	t.Parallel()
+	onSQLServers(t, func(t *testing.T, c config.Config) {
+		db := tables(t, c)
+		c.Store.MySQL.Migrate, c.Store.MySQL.JavaCompatible = false, true
+		_, err := db.Exec("CREATE TABLE " + c.Store.MySQL.Table + ` (
+			application_name VARCHAR(255) NOT NULL, topic VARCHAR(255) NOT NULL, tag VARCHAR(255) NOT NULL,
+			msg_uniq_key VARCHAR(255) NOT NULL, status VARCHAR(16) NOT NULL, expire_time BIGINT NOT NULL,
+			UNIQUE KEY uniq_key (application_name, topic, tag, msg_uniq_key)
+		) CHARSET=latin1`)
+		must(t, err)
+		_, _, err = open.Store(t.Context(), c)
+		if err == nil || strings.Count(err.Error(), "store.mysql.migrate: ") != 2 || strings.Count(err.Error(), "ALTER") != 2 {
+			t.Errorf("got %v, want both statements", err)
+		}
+		_, err = db.Exec("ALTER TABLE " + c.Store.MySQL.Table + " ADD UNIQUE KEY tag_key (tag)")
+		must(t, err)
+		_, _, err = open.Store(t.Context(), c)
+		if err == nil || !strings.HasPrefix(err.Error(), "store.mysql.table: ") {
+			t.Errorf("got %v, want the table named", err)
+		}
+	})
+}
+
 func TestRecordsOfTheJavaOriginalAreInItsTable(t *testing.T) {
 	t.Parallel()
 	onSQLServers(t, func(t *testing.T, c config.Config) {
