@@ -65,8 +65,10 @@ func TestASweepOfAHugeTableHoldsUpNoClaim(t *testing.T) {
 	}
 	// A busy machine delays single claims with and without a sweep; what this
 	// must find is a statement that reads or locks the whole table.
-	if limit := 10*at(alone, 99) + 100*time.Millisecond; at(beside, 99) > limit {
-		t.Errorf("p99 of claims beside the sweep is %v, want %v at most", at(beside, 99), limit)
+	for percent, slack := range map[int]time.Duration{50: 50 * time.Millisecond, 99: 2 * time.Second} {
+		if limit := 10*at(alone, percent) + slack; at(beside, percent) > limit {
+			t.Errorf("p%d of claims beside the sweep is %v, want %v at most", percent, at(beside, percent), limit)
+		}
 	}
 }
 
@@ -104,23 +106,20 @@ func at(sorted []time.Duration, percent int) time.Duration {
 	return sorted[len(sorted)*percent/100].Round(10 * time.Microsecond)
 }
 
-// expire puts expired rows into the table, in all states.
+// expire puts expired rows into the table, in all states and over the whole space
+// of hashes, in the order of their keys: any other takes hours for ten million.
 func expire(t *testing.T, db *sql.DB, s *mysqlstore.Store, rows int) {
 	t.Helper()
-	const columns = "key_hash, application, topic, tag, id, status, owner, attempts, max_attempts, lease_ms, horizon_ms," +
-		" keep_ms, change_time, expire_time"
-	must := func(format string, args ...any) {
-		if _, err := db.ExecContext(t.Context(), fmt.Sprintf(format, args...)); err != nil {
+	const step = 200_000 // rows in a transaction
+	for from := 0; from < rows; from += step {
+		to := min(from+step, rows)
+		_, err := db.ExecContext(t.Context(), fmt.Sprintf("INSERT INTO %s (key_hash, application, topic, tag, id, status, owner,"+
+			" attempts, max_attempts, lease_ms, horizon_ms, keep_ms, change_time, expire_time)"+
+			" SELECT UNHEX(CONCAT(LPAD(HEX(FLOOR(seq * %f)), 8, '0'), SHA1(seq), REPEAT('0', 16))), 'expired', 'orders', 'paid', seq,"+
+			" ELT(1 + seq %% 4, 'CONSUMED', 'CONSUMING', 'PARKED', 'RELEASED'), 'owner', 1, 0, 0, 0, 1000, 1, 1000 + seq"+
+			" FROM seq_%d_to_%d", s.Table(), float64(1<<32)/float64(rows), from, to-1))
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	must("INSERT INTO %s (%s) VALUES (UNHEX(SHA2('0', 256)), 'fill', 'orders', 'paid', '0', 'CONSUMED', 'o', 1, 0, 0, 0,"+
-		" 1000, 1, 1000)", s.Table(), columns)
-	for have := 1; have < rows; have *= 2 {
-		must("INSERT INTO %s (%s) SELECT UNHEX(SHA2(CONCAT(id, ' ', %d), 256)), application, topic, tag, CONCAT(id, ' ', %d),"+
-			" ELT(1 + FLOOR(RAND() * 20), 'RELEASED', 'CONSUMING', 'PARKED', 'CONSUMED', 'CONSUMED', 'CONSUMED', 'CONSUMED',"+
-			" 'CONSUMED', 'CONSUMED', 'CONSUMED', 'CONSUMED', 'CONSUMED', 'CONSUMED', 'CONSUMED', 'CONSUMED', 'CONSUMED',"+
-			" 'CONSUMED', 'CONSUMED', 'CONSUMED', 'CONSUMED'), owner, 1, 0, 0, 0, 1000, 1, 1000 + FLOOR(RAND() * 1e12)"+
-			" FROM %s WHERE application = 'fill' LIMIT %d", s.Table(), columns, have, have, s.Table(), rows-have)
 	}
 }
