@@ -42,7 +42,7 @@ func TestDemoShowsTheSameWithEveryStore(t *testing.T) {
 func TestADemoThatIsKilledChargesNothingThatWasRecordedAgain(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "dedup.db")
-	args := []string{"demo", "-json", "-messages", "200", "-seed", "7", "-store", "sqlite:" + file}
+	args := []string{"demo", "-json", "-messages", "500", "-seed", "7", "-store", "sqlite:" + file}
 	settled := map[string]bool{} // charged and recorded before a kill
 	for _, enough := range []int{20, 90} {
 		p := call(t, nil, args...)
@@ -52,7 +52,7 @@ func TestADemoThatIsKilledChargesNothingThatWasRecordedAgain(t *testing.T) {
 		p.signal(t, syscall.SIGKILL)
 		<-p.ended
 		l := ledgerOf(t, file)
-		if len(l.recorded) == 200 {
+		if len(l.recorded) == 500 {
 			t.Fatal("it was killed too late to show anything")
 		}
 		for order := range l.recorded {
@@ -65,14 +65,14 @@ func TestADemoThatIsKilledChargesNothingThatWasRecordedAgain(t *testing.T) {
 	stdout, stderr := once(t, 0, args...)
 	wantSays(t, stderr, "were charged and recorded before")
 	l := ledgerOf(t, file)
-	if l.chargedAgain != 0 || len(l.recorded) != 200 {
-		t.Errorf("got %d orders charged after they were recorded and %d recorded, want 0 and 200", l.chargedAgain, len(l.recorded))
+	if l.chargedAgain != 0 || len(l.recorded) != 500 {
+		t.Errorf("got %d orders charged after they were recorded and %d recorded, want 0 and 500", l.chargedAgain, len(l.recorded))
 	}
 	var r demo.Report
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatalf("got %q, want one JSON object: %v", stdout, err)
 	}
-	if w := r.With; w.Extra != 0 || w.Lost != 0 || w.Ran > 200-len(settled) || w.Skipped < len(settled) {
+	if w := r.With; w.Extra != 0 || w.Lost != 0 || w.Ran > 500-len(settled) || w.Skipped < len(settled) {
 		t.Errorf("got %+v, want nothing lost and the %d recorded orders skipped", w, len(settled))
 	}
 }
