@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
 )
 
@@ -76,7 +77,8 @@ func TestEveryContenderKeepsItsPromiseOnMySQL(t *testing.T) {
 	for _, env := range []string{"DEDUP_TEST_MARIADB", "DEDUP_TEST_MYSQL"} {
 		t.Run(env, func(t *testing.T) {
 			address := storetest.Server(t, env)
-			code, printed, o := played(t, "-batch", "4", "-dup", "20", "-work", "0", "-store", "mysql", "-mysql", address)
+			where := database(t, address)
+			code, printed, o := played(t, "-batch", "4", "-dup", "20", "-work", "0", "-store", "mysql", "-mysql", where)
 			if code != 0 || len(o.Results) != 1 || len(o.Results[0].Standings) != 3 {
 				t.Fatalf("got exit code %d and %+v, want 0 and three contenders\n%s", code, o.Results, printed)
 			}
@@ -93,22 +95,42 @@ func TestEveryContenderKeepsItsPromiseOnMySQL(t *testing.T) {
 			if !strings.Contains(o.Place, "innodb_flush_log_at_trx_commit 1") {
 				t.Errorf("got the place %q, want it to say how durable a commit is", o.Place)
 			}
-			if left := tables(t, address); len(left) > 0 {
+			if left := tables(t, where); len(left) > 0 {
 				t.Errorf("got tables left behind: %v", left)
 			}
 		})
 	}
 }
 
-// tables are those of benchmarks on a server.
-func tables(t *testing.T, address string) (names []string) {
+// database is one of this test alone, as a DSN.
+func database(t *testing.T, address string) (where string) {
 	t.Helper()
 	db, err := mysqlPool(t.Context(), address, nil, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
+	name := "test_" + store.NewToken().String()
+	if _, err := db.Exec("CREATE DATABASE " + name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := db.Exec("DROP DATABASE " + name); err != nil {
+			t.Error(err)
+		}
+		_ = db.Close() // nothing is on its way
+	})
+	return "root@tcp(" + address + ")/" + name
+}
+
+// tables are all in a database.
+func tables(t *testing.T, where string) (names []string) {
+	t.Helper()
+	db, err := mysqlPool(t.Context(), where, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer db.Close()
-	rows, err := db.QueryContext(t.Context(), `SHOW TABLES LIKE 'dedupbench\_%'`)
+	rows, err := db.QueryContext(t.Context(), "SHOW TABLES")
 	if err != nil {
 		t.Fatal(err)
 	}
