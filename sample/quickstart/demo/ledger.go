@@ -12,8 +12,9 @@ import (
 type ledger struct {
 	orders   int
 	messages int
-	before   int   // orders that the book has as charged and recorded
-	book     *book // nil without a file
+	before   int      // orders that the book has as charged and recorded
+	open     []string // orders that the book has as charged only: the kill came before the record, or before its line
+	book     *book    // nil without a file
 
 	mu       sync.Mutex // guards what follows
 	sent     int
@@ -32,9 +33,16 @@ func newLedger(plan []string, b *book) *ledger {
 	}
 	orders := map[string]bool{}
 	for _, order := range plan {
+		if orders[order] {
+			continue
+		}
 		orders[order] = true
-		if b != nil && b.recorded[order] {
+		switch {
+		case b == nil:
+		case b.recorded[order]:
 			l.charged[order] = 1
+		case b.charged[order] > 0:
+			l.open = append(l.open, order)
 		}
 	}
 	l.orders, l.before = len(orders), len(l.charged)
@@ -121,6 +129,11 @@ func (l *ledger) result() Result {
 		Sent: l.sent, Distinct: l.orders, Lost: l.orders - len(l.charged),
 		Skipped: l.outcomes[dedup.Skipped], Deferred: l.outcomes[dedup.Deferred],
 		unfinished: l.sent - len(l.finished),
+	}
+	for _, order := range l.open {
+		if l.charged[order] == 0 { // it was recorded after all, and skipped
+			r.Lost--
+		}
 	}
 	for _, times := range l.charged {
 		r.Ran += times
