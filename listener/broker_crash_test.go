@@ -40,7 +40,7 @@ func beVictim(task string) {
 }
 
 func (p place) joinAndHang() error {
-	records, _, err := p.openRecords()
+	records, err := p.openRecords()
 	if err != nil {
 		return err
 	}

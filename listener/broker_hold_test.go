@@ -7,7 +7,6 @@ import (
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
-	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest/testserver"
 )
 
 // Messages come in all the time while the store is away for several times as long
@@ -15,9 +14,16 @@ import (
 // the real broker.
 func TestALongOutageUnderHoldLosesNothingAndCostsFewRetries(t *testing.T) {
 	d := soakTime(t, "DEDUP_TEST_OUTAGE")
+	for kind := range breakables {
+		t.Run(kind, func(t *testing.T) { surviveOutage(t, d, kind) })
+	}
+}
+
+// surviveOutage is an outage of d of a store of one of breakables.
+func surviveOutage(t *testing.T, d time.Duration, kind string) {
 	s := newScene(t, realBroker, 4)
-	server := testserver.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
-	s.keepRecordsIn(server.Addr())
+	server := breakables[kind].start(t)
+	breakables[kind].keep(s, server.Addr())
 	o := listener.Options{
 		BatchSize: 8, Policy: dedup.Policy{Outage: dedup.OutageHold, HoldLimit: min(dedup.DefaultHoldLimit, d/3)},
 	}
@@ -43,9 +49,9 @@ func TestALongOutageUnderHoldLosesNothingAndCostsFewRetries(t *testing.T) {
 	s.catchUp(keys, 4)
 	lost, extra := s.tally(keys)
 	retries, dead := s.retries(keys), s.dead()
-	t.Logf("figure: outage seconds=%.0f messages=%d held=%d resume_ms=%d drain_ms=%d deferred=%d max_retries=%d "+
-		"lost=%d dead=%d reruns=%d", d.Seconds(), len(keys), len(held), resume.Milliseconds(), drained.Milliseconds(),
-		s.count(outcome(dedup.Deferred)), retries, lost, dead, extra)
+	t.Logf("figure: outage store=%s seconds=%.0f messages=%d held=%d resume_ms=%d drain_ms=%d deferred=%d "+
+		"max_retries=%d lost=%d dead=%d reruns=%d", kind, d.Seconds(), len(keys), len(held), resume.Milliseconds(),
+		drained.Milliseconds(), s.count(outcome(dedup.Deferred)), retries, lost, dead, extra)
 	if lost > 0 || dead > 0 || retries > 3 {
 		t.Error("want nothing lost, nothing dead and at most 3 retries")
 	}

@@ -15,13 +15,13 @@ import (
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 	clientproducer "github.com/apache/rocketmq-client-go/v2/producer"
 	"github.com/apache/rocketmq-client-go/v2/rlog"
+	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/internal/remoting"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/rmqtest"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
-	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/redisstore"
 )
 
 // silent drops what clients print about servers that tests have broken.
@@ -31,6 +31,7 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
+	_ = mysql.SetLogger(new(mysql.NopLogger)) // which it takes
 	rlog.SetLogger(listener.ClientLogger(slog.New(slog.DiscardHandler)))
 	if task := os.Getenv(victimTask); task != "" {
 		beVictim(task)
@@ -54,7 +55,8 @@ func TestMain(m *testing.M) {
 // place is where a consumer works, in a form that another process can be told.
 type place struct {
 	NameServer, Redis string          // host:port
-	Prefix            string          // of the records
+	MySQL             string          // host:port; if there is one the records are there
+	Prefix            string          // of the records in Redis
 	Namespace         string          // of topic and group
 	Topic, Group      string          // without it
 	Levels            []time.Duration // the broker's delays
@@ -169,40 +171,6 @@ func (s *scene) deleteTopic(topic string) {
 // timers deletes the topic and then reports an error of its own.
 func (s *scene) tell(addr string, code int, fields map[string]string) {
 	_, _ = remoting.Caller{}.Call(context.Background(), addr, code, fields)
-}
-
-// openRecords returns the store of a consumer at p, and its client, which leaves
-// all repeats to the engine.
-func (p place) openRecords() (*redisstore.Store, *redis.Client, error) {
-	client := redis.NewClient(&redis.Options{
-		Addr: p.Redis, ContextTimeoutEnabled: true, MaxRetries: -1,
-		ReadTimeout: 900 * time.Millisecond, DialTimeout: time.Second,
-	})
-	records, err := redisstore.New(client, redisstore.Options{Prefix: p.Prefix, MinLease: lease})
-	return records, client, err
-}
-
-// keepRecordsIn has the members that join from now on use the Redis at addr,
-// and returns a client of it.
-func (s *scene) keepRecordsIn(addr string) *redis.Client {
-	s.t.Helper()
-	s.Redis = addr
-	records, client, err := s.openRecords()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.records = records
-	s.t.Cleanup(func() {
-		defer client.Close()
-		for cursor, more := uint64(0), true; more; more = cursor != 0 {
-			var names []string
-			names, cursor = client.Scan(context.Background(), cursor, s.Prefix+"*", 1000).Val()
-			if len(names) > 0 {
-				client.Del(context.Background(), names...)
-			}
-		}
-	})
-	return client
 }
 
 // sendTimeout is the client's default.

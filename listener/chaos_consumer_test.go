@@ -16,7 +16,6 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
-	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/redisstore"
 )
 
 // sailorEnv is the environment variable that makes the test binary a consumer of
@@ -54,7 +53,7 @@ func (s *sailor) serve() (err error) {
 	if s.diary, err = openDiary(s.Diary); err != nil {
 		return err
 	}
-	records, _, err := s.Place.openRecords()
+	records, err := s.Place.openRecords()
 	if err != nil {
 		return err
 	}
@@ -120,14 +119,14 @@ func (s *sailor) Observe(_ context.Context, e dedup.Event) {
 
 // witness is a store that notes the claims it grants.
 type witness struct {
-	*redisstore.Store
+	ableStore
 	sailor *sailor
 }
 
 // Claim is that of the store.
 func (w witness) Claim(ctx context.Context, r store.ClaimRequest) (store.Verdict, error) {
 	at := time.Now()
-	v, err := w.Store.Claim(ctx, r)
+	v, err := w.ableStore.Claim(ctx, r)
 	w.note(at, r, store.ClaimAnswer{Verdict: v, Err: err})
 	return v, err
 }
@@ -135,7 +134,7 @@ func (w witness) Claim(ctx context.Context, r store.ClaimRequest) (store.Verdict
 // ClaimBatch is that of the store.
 func (w witness) ClaimBatch(ctx context.Context, requests []store.ClaimRequest) []store.ClaimAnswer {
 	at := time.Now()
-	answers := w.Store.ClaimBatch(ctx, requests)
+	answers := w.ableStore.ClaimBatch(ctx, requests)
 	for i, answer := range answers {
 		w.note(at, requests[i], answer)
 	}

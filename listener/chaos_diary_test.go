@@ -33,6 +33,7 @@ const (
 	thawed    = 'c' // the process is about to go on
 	wentDown  = 'z' // the store, by kill -9
 	restarted = 'r' // it works again
+	hung      = 'h' // the store was stopped for a while; it takes what is sent, and answers later
 	cutOff    = 'x' // the consumers were cut off from the store, or lost its replies
 )
 

@@ -8,7 +8,8 @@ import (
 // figures are what a judge has counted.
 type figures struct {
 	messages, known, runs, reruns, failed, cutShort int
-	joins, leaves, kills, pauses, restarts, cuts    int
+	joins, leaves, kills, pauses                    int
+	restarts, hangs, cuts                           int
 	skipped, deferred, unrecorded                   int
 
 	lost         int // keys that were sent and of which no run succeeded
@@ -21,10 +22,10 @@ type figures struct {
 
 // String is the line of figures of a whole run.
 func (f figures) String() string {
-	return fmt.Sprintf("messages=%d keys=%d runs=%d kills=%d pauses=%d restarts=%d cuts=%d joins=%d leaves=%d "+
+	return fmt.Sprintf("messages=%d keys=%d runs=%d kills=%d pauses=%d restarts=%d hangs=%d cuts=%d joins=%d leaves=%d "+
 		"skipped=%d deferred=%d reruns=%d runs_failed=%d runs_killed=%d unrecorded=%d begun_after_record=%d "+
 		"lost=%d unclaimed=%d granted_after_record=%d overlaps_explained=%d overlaps_unexplained=%d",
-		f.messages, f.known, f.runs, f.kills, f.pauses, f.restarts, f.cuts, f.joins, f.leaves,
+		f.messages, f.known, f.runs, f.kills, f.pauses, f.restarts, f.hangs, f.cuts, f.joins, f.leaves,
 		f.skipped, f.deferred, f.reruns, f.failed, f.cutShort, f.unrecorded, f.begunAfter,
 		f.lost, f.unclaimed, f.grantedAfter, f.explained, f.overlaps-f.explained)
 }
@@ -42,7 +43,7 @@ func (f figures) missing(d time.Duration) (missing []string) {
 		{"messages", f.messages, time.Second / perSecond}, {"skipped copies", f.skipped, 20 * time.Millisecond},
 		{"kills", f.kills, 6 * time.Second}, {"pauses", f.pauses, 15 * time.Second},
 		{"leaves", f.leaves - fleetSize, 30 * time.Second}, // all leave in the end
-		{"restarts", f.restarts, time.Minute}, {"cuts", f.cuts, 30 * time.Second},
+		{"restarts", f.restarts, time.Minute}, {"hangs", f.hangs, time.Minute}, {"cuts", f.cuts, 30 * time.Second},
 	} {
 		if want := int(d / floor.every); floor.got < want {
 			missing = append(missing, fmt.Sprintf("got %d %s, want %d", floor.got, floor.what, want))

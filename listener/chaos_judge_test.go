@@ -80,6 +80,8 @@ func (j *judge) read(n note) {
 		j.wake(n)
 	case restarted:
 		j.restarts++
+	case hung:
+		j.hangs++
 	case cutOff:
 		j.cuts++
 	}

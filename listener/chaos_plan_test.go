@@ -24,6 +24,7 @@ const (
 	doLeave                   // a consumer drains and leaves; another joins later
 	doRestart                 // the store dies, with kill -9, and comes back
 	doCut                     // the consumers lose the store or its replies
+	doHang                    // the store stops, and goes on with what it was sent meanwhile
 )
 
 // habits say how often chaos does each deed, and between which times it undoes it.
@@ -33,6 +34,7 @@ var habits = [...]struct{ every, shortest, longest time.Duration }{
 	doLeave:   {every: 20 * time.Second, shortest: time.Second, longest: 5 * time.Second},
 	doRestart: {every: 40 * time.Second, shortest: 100 * time.Millisecond, longest: 6 * time.Second},
 	doCut:     {every: 20 * time.Second, shortest: 100 * time.Millisecond, longest: 4 * time.Second},
+	doHang:    {every: 30 * time.Second, shortest: 100 * time.Millisecond, longest: 4 * time.Second},
 }
 
 // newPlan says what chaos does in a time of d: each deed in its turn, at random
@@ -97,7 +99,8 @@ func TestAPlanOfChaosIsThatOfItsSeedAndHasWhatChaosNeeds(t *testing.T) {
 		messages := int(d.Seconds() * perSecond)
 		f := figures{
 			messages: messages, skipped: messages, kills: count[doKill], pauses: count[doPause],
-			leaves: count[doLeave] + fleetSize, restarts: count[doRestart], cuts: count[doCut],
+			leaves: count[doLeave] + fleetSize, restarts: count[doRestart], hangs: count[doHang],
+			cuts: count[doCut],
 		}
 		if missing := f.missing(d); len(missing) > 0 {
 			t.Errorf("%v: %v", d, missing)

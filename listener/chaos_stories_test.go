@@ -74,7 +74,7 @@ func TestAJudgeFindsWhatMustNotBeAndExcusesSleepers(t *testing.T) {
 			figures{messages: 1, known: 1, runs: 2, reruns: 1, kills: 1, cutShort: 1},
 		},
 		"members, the store and the network": {
-			"j1-0 j2-0 l1-1 r0-2 x0-3", figures{joins: 2, leaves: 1, restarts: 1, cuts: 1},
+			"j1-0 j2-0 l1-1 r0-2 x0-3 h0-4", figures{joins: 2, leaves: 1, restarts: 1, hangs: 1, cuts: 1},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,20 +50,30 @@ func chaosSeed(t *testing.T) uint64 {
 // chaos is a fleet, its store, and the way between them.
 type chaos struct {
 	*fleet
-	server *testserver.RedisServer
+	server breakable
+	dead   bool // the server
 	proxy  *testserver.Proxy
 }
 
 // Consumers are killed, paused for longer than their lease, join and leave while
-// messages flow, and their store dies and is cut off. It is not parallel: it
+// messages flow, and their store dies, hangs and is cut off. It is not parallel: it
 // takes the whole machine. Its consumers are processes that it kills, which goes with
 // the real broker only.
 func TestChaosLosesNoKeyAndGrantsNoneAfterItsRecord(t *testing.T) {
-	d, seed := soakTime(t, "DEDUP_TEST_CHAOS"), chaosSeed(t)
+	surviveChaos(t, soakTime(t, "DEDUP_TEST_CHAOS"), "Redis")
+}
+
+func TestChaosOverMySQLLosesNoKeyAndGrantsNoneAfterItsRecord(t *testing.T) {
+	surviveChaos(t, soakTime(t, "DEDUP_TEST_CHAOS_MYSQL"), "MySQL")
+}
+
+// surviveChaos is chaos of d over a store of one of breakables.
+func surviveChaos(t *testing.T, d time.Duration, kind string) {
+	seed := chaosSeed(t)
 	s := newScene(t, realBroker, chaosQueues)
-	c := &chaos{server: testserver.Redis(t, "--appendonly", "yes", "--appendfsync", "always")}
+	c := &chaos{server: breakables[kind].start(t)}
 	c.proxy = testserver.NewProxy(t, c.server.Addr())
-	s.keepRecordsIn(c.proxy.Addr())
+	breakables[kind].keep(s, c.proxy.Addr())
 	c.fleet = newFleet(t, s.place, fleetSize)
 	t.Logf("seed %d; repeat with DEDUP_TEST_CHAOS_SEED", seed)
 
@@ -77,7 +87,7 @@ func TestChaosLosesNoKeyAndGrantsNoneAfterItsRecord(t *testing.T) {
 	}
 	j := newJudge(lease)
 	c.finish(j)
-	t.Logf("figure: chaos seconds=%.0f seed=%d %v dead=%d", d.Seconds(), seed, j.figures, s.dead())
+	t.Logf("figure: chaos store=%s seconds=%.0f seed=%d %v dead=%d", kind, d.Seconds(), seed, j.figures, s.dead())
 	for _, floor := range j.missing(d) {
 		t.Error(floor)
 	}
@@ -119,7 +129,7 @@ func (c *chaos) finish(j *judge) {
 func (c *chaos) story(n note) string {
 	var b strings.Builder
 	_, err := readNotes(c.path, 0, func(other note) {
-		incident := strings.ContainsRune("jlkpczrx", rune(other.kind))
+		incident := strings.ContainsRune("jlkpczrhx", rune(other.kind))
 		if other.key == n.key || incident && n.at.Sub(other.at).Abs() < 6*lease {
 			b.Write(other.line())
 		}
@@ -133,7 +143,7 @@ func (c *chaos) story(n note) string {
 // do does one deed and returns what undoes it.
 func (c *chaos) do(d deed) (undo func()) {
 	awake := c.awake()
-	if len(awake) == 0 && d.kind != doRestart && d.kind != doCut {
+	if len(awake) == 0 && d.kind < doRestart {
 		c.t.Log("all consumers are asleep")
 		return nil
 	}
@@ -149,14 +159,27 @@ func (c *chaos) do(d deed) (undo func()) {
 	case doRestart:
 		c.tell(wentDown, 0)
 		c.server.Kill()
+		c.dead = true
 		return func() {
 			c.server.Restart()
+			c.dead = false
 			c.tell(restarted, 0)
 		}
 	case doCut:
 		c.tell(cutOff, 0)
 		cuts[d.draw%len(cuts)](c.proxy)
 		return c.proxy.Heal
+	case doHang:
+		if c.dead {
+			return nil
+		}
+		c.tell(hung, 0)
+		c.server.Pause()
+		return func() {
+			if !c.dead {
+				c.server.Resume()
+			}
+		}
 	}
 	return nil
 }
