@@ -165,7 +165,7 @@ func (c *call) became(r row, found bool) {
 			c.err = store.ErrNotOwner
 		}
 	case opRenew:
-		if !mine || r.state != sqlrecord.Consuming {
+		if !mine || r.state != sqlrecord.Consuming || r.left <= 0 { // it counted as absent
 			c.err = store.ErrNotOwner
 		}
 	}

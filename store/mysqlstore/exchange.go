@@ -129,7 +129,7 @@ func (s *Store) statement(ctx context.Context, conn *sql.Conn, calls []*call, te
 			err = calls[0].answered(result)
 		}
 		return err
-	case calls[0].op == opRelease, calls[0].op == opRenew:
+	case calls[0].op == opRelease:
 		return s.locked(ctx, conn, calls, text(calls))
 	}
 	if _, err := execute(ctx, conn, text(calls)); err != nil {
