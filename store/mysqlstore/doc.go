@@ -34,7 +34,10 @@
 // A claim whose reply was lost is repeated and recognised by its token. A
 // deadlock is a normal answer of these servers: the statement is repeated. A row
 // that somebody else keeps locked, such as a transaction of yours, makes a claim
-// Busy after innodb_lock_wait_timeout. Errors never contain a key or a password.
+// Busy after innodb_lock_wait_timeout, which MySQL 5.6 looks at once a second, and
+// in a batch after twice that time. A guard that gives up before takes the lock for
+// an outage: if you have such transactions, set its CallTimeout and ClaimTimeout to
+// 5 s. Errors never contain a key or a password.
 //
 // # Calls that travel together
 //
