@@ -14,7 +14,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/mysqlstore"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/redisstore"
 )
 
@@ -83,7 +82,7 @@ func explained(err error, causes []cause) error {
 			errs = append(errs, fmt.Errorf("open: %w", e))
 			continue
 		}
-		if c := causes[i]; as[*mysqlstore.Finding](e) || !slices.Contains(seen, c.setting) {
+		if c := causes[i]; mysqlFinding("table ")(e) || !slices.Contains(seen, c.setting) {
 			seen = append(seen, c.setting)
 			errs = append(errs, fmt.Errorf("%s: %s: %w", c.setting, c.why, e))
 		}

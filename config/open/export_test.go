@@ -11,6 +11,7 @@ var (
 	ConsumerOptions = consumerOptions
 	ListenerOptions = listenerOptions
 	DriverOptions   = driverOptions
+	StoreOptions    = storeOptions
 )
 
 // RedisLog is what go-redis logs to.

@@ -52,18 +52,26 @@ func overPool(options *mysql.Config, c config.MySQL) (*sql.DB, *mysqlstore.Store
 	db.SetMaxOpenConns(c.MaxOpen)
 	db.SetMaxIdleConns(cmp.Or(c.MaxIdle, c.MaxOpen))
 	db.SetConnMaxLifetime(c.MaxLifetime)
-	newStore, o := mysqlstore.New, mysqlstore.Options{Table: c.Table, Retries: c.Retries}
-	if c.Retries == 0 {
-		o.Retries = -1 // which says never
-	}
+	newStore := mysqlstore.New
 	if c.JavaCompatible {
-		newStore, o.Skew = mysqlstore.NewJavaCompatible, c.Skew
+		newStore = mysqlstore.NewJavaCompatible
 	}
-	s, err := newStore(db, o)
+	s, err := newStore(db, storeOptions(c))
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open: %w", err), db.Close())
 	}
 	return db, s, nil
+}
+
+func storeOptions(c config.MySQL) mysqlstore.Options {
+	o := mysqlstore.Options{Table: c.Table, Retries: c.Retries}
+	if c.Retries == 0 {
+		o.Retries = -1 // which says never
+	}
+	if c.JavaCompatible {
+		o.Skew = c.Skew
+	}
+	return o
 }
 
 // startMySQL connects, makes the table if c wants that, and checks everything.

@@ -289,6 +289,19 @@ func TestADSNKeepsItsOwnValuesAndGetsTheMissingOnes(t *testing.T) {
 	}
 }
 
+func TestTheStoreIsGivenWhatTheConfigurationSays(t *testing.T) {
+	t.Parallel()
+	m := config.Default().Store.MySQL
+	m.Table = "seen"
+	if got, want := open.StoreOptions(m), (mysqlstore.Options{Table: "seen", Retries: 3}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	m.Retries, m.JavaCompatible = 0, true
+	if got, want := open.StoreOptions(m), (mysqlstore.Options{Table: "seen", Retries: -1, Skew: 10 * time.Second}); got != want {
+		t.Errorf("never, and beside the original: got %+v, want %+v", got, want)
+	}
+}
+
 // Whatever is wrong with a DSN, what is said of it never shows it: the driver
 // takes the password for a network, a name or a time where a sign is missing.
 func TestAWrongDSNIsNeverShown(t *testing.T) {
