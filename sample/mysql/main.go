@@ -48,7 +48,8 @@ func main() {
 	flag.StringVar(&s.namesrv, "namesrv", "127.0.0.1:9876", "`host:port` of the RocketMQ name server")
 	flag.StringVar(&s.dsn, "dsn", "", "of the `database`; better in the variable MYSQL_DSN if it has a password\n"+
 		"(default root@tcp(127.0.0.1:3306)/dedup)")
-	flag.IntVar(&s.orders, "orders", 200, "how many orders there are; every third is sent twice, every fifth fails at first")
+	flag.IntVar(&s.orders, "orders", 200, "how many orders there are; every third is sent twice, every fifth"+
+		" fails at first")
 	flag.Parse()
 	s.dsn = cmp.Or(s.dsn, os.Getenv("MYSQL_DSN"), "root@tcp(127.0.0.1:3306)/dedup")
 	listener.LogTo(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
