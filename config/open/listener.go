@@ -1,8 +1,10 @@
 package open
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/config"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
@@ -30,6 +32,15 @@ func Listener(c config.Config, s store.Store, o Options) (*listener.DedupConcurr
 	return listener.NewDedupConcurrentListener(c.RocketMQ.Group, s, options)
 }
 
+// How long one call, and a claim with its repeats, may take with a store whose
+// server waits for a row that somebody keeps locked, up to two seconds, before it
+// says so: the key is busy then. A guard with less time would take that for an
+// outage.
+const (
+	lockedCallTimeout  = 3 * time.Second
+	lockedClaimTimeout = 6 * time.Second
+)
+
 func listenerOptions(c config.Config, o Options) (listener.Options, error) {
 	m := c.RocketMQ
 	options := listener.Options{
@@ -43,6 +54,10 @@ func listenerOptions(c config.Config, o Options) (listener.Options, error) {
 		Policy:            c.PolicyOf(config.Topic{}),
 		Producer:          o.Producer,
 		Guard:             o.Guard,
+	}
+	if c.Store.Type == "mysql" {
+		options.Guard.CallTimeout = cmp.Or(options.Guard.CallTimeout, lockedCallTimeout)
+		options.Guard.ClaimTimeout = cmp.Or(options.Guard.ClaimTimeout, lockedClaimTimeout)
 	}
 	if options.Guard.JournalLimit == 0 {
 		options.Guard.JournalLimit = c.JournalLimit

@@ -213,3 +213,23 @@ func TestANameServerThatCannotBeLookedUpIsNamed(t *testing.T) {
 		t.Errorf("got %v, want an error about the name server", err)
 	}
 }
+
+func TestAGuardOverMySQLHasTheTimeThatALockedRowTakes(t *testing.T) {
+	t.Parallel()
+	c := configured()
+	for kind, want := range map[string]time.Duration{"mysql": 3 * time.Second, "redis": 0} {
+		c.Store.Type = kind
+		o, err := open.ListenerOptions(c, open.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Guard.CallTimeout != want || o.Guard.ClaimTimeout != 2*want {
+			t.Errorf("%s: got %v and %v, want %v and twice that", kind, o.Guard.CallTimeout, o.Guard.ClaimTimeout, want)
+		}
+	}
+	c.Store.Type = "mysql"
+	o, err := open.ListenerOptions(c, open.Options{Guard: dedup.Options{CallTimeout: time.Second, ClaimTimeout: time.Minute}})
+	if err != nil || o.Guard.CallTimeout != time.Second || o.Guard.ClaimTimeout != time.Minute {
+		t.Errorf("got %v and %v, %v, want what the program says", o.Guard.CallTimeout, o.Guard.ClaimTimeout, err)
+	}
+}

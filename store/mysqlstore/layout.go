@@ -43,6 +43,10 @@ var codeNames = [...]string{
 // no time zone, and is the same everywhere in a statement.
 const now = "(TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6)) DIV 1000)"
 
+// slack is how much later than it can be, in milliseconds, an expiry must be to
+// be taken for lost: longer than any statement waits for its rows.
+const slack = "60000"
+
 // zeroToken is the owner of a record that nobody owns.
 const zeroToken = "X'00000000000000000000000000000000'"
 
@@ -144,7 +148,7 @@ func (l *layout) fill(text, table string) string {
 	for range 3 {
 		text = strings.NewReplacer(words...).Replace(text)
 	}
-	return strings.NewReplacer(append(codeWords(), "{now}", now, "{this}", "VALUES(change_time)")...).Replace(text)
+	return strings.NewReplacer(append(codeWords(), "{slack}", slack, "{now}", now, "{this}", "VALUES(change_time)")...).Replace(text)
 }
 
 // codeWords are {name}, the decision of a code, and {name.code}, the code alone.

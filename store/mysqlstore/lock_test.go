@@ -131,3 +131,29 @@ func TestASettlementOfALockedRowIsNotApplied(t *testing.T) {
 		completes(t, s, k, token, time.Hour, store.Completed)
 	})
 }
+
+// A claim that waited for a row judges it by a time before the owner wrote it.
+func TestAnExpiryThatIsLaterBecauseOfAWaitIsNotTakenForLost(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		db := pool(t, address, "")
+		s := migrated(t, db, mysqlstore.Options{})
+		for late, lost := range map[time.Duration]bool{5 * time.Second: false, 2 * time.Hour: true} {
+			running, done := newKey(), newKey()
+			claims(t, s, request(running, store.NewToken()), 1)
+			completes(t, s, done, store.NewToken(), time.Hour, store.Recreated)
+			executes(t, db, "UPDATE %s SET expire_time = expire_time + %d", s.Table(), late.Milliseconds())
+			v := answers(t, s, running, store.Busy)
+			if v.Rearmed != lost || !lost && v.Left < time.Minute {
+				t.Errorf("%v too late: got %+v, want rearmed %v", late, v, lost)
+			}
+			if v := answers(t, s, done, store.Done); v.Rearmed != lost {
+				t.Errorf("%v too late: got rearmed %v for a done key, want %v", late, v.Rearmed, lost)
+			}
+			if v := answers(t, s, running, store.Busy); v.Rearmed {
+				t.Errorf("%v too late: rearmed twice", late)
+			}
+			executes(t, db, "DELETE FROM %s", s.Table())
+		}
+	})
+}

@@ -7,6 +7,9 @@
 -- attempt of a grant or what is left of another's lease. At the end it is 0
 -- again, so that a record whose claim is refused is not written.
 --
+-- A statement that waits for a row has an older now than the one that wrote the
+-- row meanwhile: only an expiry that is late by more than {slack} was lost.
+--
 -- Answers: a single row leaves its decision as the last insert id, which is 0
 -- when there was no record. Several rows are read back by read.sql; for it, a
 -- claim that gave a record its expiry back leaves the head of its token in
@@ -23,10 +26,10 @@ decision = CASE
 		WHEN {state} IN ('RELEASED', 'PARKED') THEN {late}
 		ELSE {repaired} END
 	WHEN {wasAbsent} THEN {claimed} + 1
-	WHEN {state} = 'CONSUMED' THEN IF(expire_time > {wasLatest}, {doneRearmed}, {done})
-	WHEN {state} = 'PARKED' THEN IF(expire_time > {this} + keep_ms, {parkedRearmed}, {parked})
+	WHEN {state} = 'CONSUMED' THEN IF(expire_time - {slack} > {wasLatest}, {doneRearmed}, {done})
+	WHEN {state} = 'PARKED' THEN IF(expire_time - {slack} > {this} + keep_ms, {parkedRearmed}, {parked})
 	WHEN {state} = 'CONSUMING' AND owner = VALUES(owner) THEN {claimed} + attempts
-	WHEN {state} = 'CONSUMING' AND {bounded} AND {leaseEnd} > {this} + lease_ms THEN {busyRearmed} + lease_ms
+	WHEN {state} = 'CONSUMING' AND {bounded} AND {leaseEnd} - {slack} > {this} + lease_ms THEN {busyRearmed} + lease_ms
 	WHEN {state} = 'CONSUMING' AND {leaseEnd} > {this} THEN {busy} + {leaseEnd} - {this}
 	WHEN {state} = 'RELEASED' AND owner = VALUES(owner) THEN {notOwner}
 	WHEN {state} IN ('CONSUMING', 'RELEASED') THEN
