@@ -25,8 +25,9 @@ func (t *tool) demo(ctx context.Context, args []string) (err error) {
 	f := flag.NewFlagSet("demo", flag.ContinueOnError)
 	s.Flags(f)
 	where := f.String("store", "memory", "`STORE` of the records: "+demoStores)
-	f.StringVar(&s.Ledger, "ledger", "", "count the runs in `FILE`, too: a demo that was killed is played on, and nothing\n"+
-		"that was recorded may run again (default with sqlite:FILE and without -namesrv: FILE.ledger)")
+	f.StringVar(&s.Ledger, "ledger", "",
+		"count the runs in `FILE`, too: a demo that was killed is played on, and nothing\n"+
+			"that was recorded may run again (default with sqlite:FILE and without -namesrv: FILE.ledger)")
 	if err := t.parse(f, args); err != nil {
 		return err
 	}

@@ -124,7 +124,9 @@ func (s *Store) tryStatements(ctx context.Context) error {
 			other := k
 			other.ID += "+"
 			r := store.ClaimRequest{Key: k, Token: t, Lease: time.Minute, Horizon: time.Minute}
-			answers := s.ClaimBatch(ctx, []store.ClaimRequest{r, {Key: other, Token: t, Lease: time.Minute, Horizon: time.Minute}})
+			more := r
+			more.Key = other
+			answers := s.ClaimBatch(ctx, []store.ClaimRequest{r, more})
 			s.SettleBatch(ctx, []store.Settlement{{Claim: store.Claim{Key: other, Token: t}, Keep: time.Millisecond}})
 			return fmt.Sprintf("%v %d", answers[0].Verdict.State, answers[0].Verdict.Attempt), answers[0].Err
 		}

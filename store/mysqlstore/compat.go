@@ -119,7 +119,8 @@ func (s *Store) tooLong(err error) error {
 		long = append(long, "LENGTH("+name+") > "+strconv.Itoa(javaPart+1))
 	}
 	return &Finding{"table " + s.options.Table,
-		fmt.Sprintf("it has keys with a part of more than %d bytes, which an index cannot hold; no row was changed", javaPart+1),
+		fmt.Sprintf("it has keys with a part of more than %d bytes, which an index cannot hold; no row was changed",
+			javaPart+1),
 		"wait until they have expired, or give them up, and run: DELETE FROM " + s.table() + " WHERE " +
 			strings.Join(long, " OR ")}
 }

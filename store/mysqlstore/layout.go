@@ -148,7 +148,8 @@ func (l *layout) fill(text, table string) string {
 	for range 3 {
 		text = strings.NewReplacer(words...).Replace(text)
 	}
-	return strings.NewReplacer(append(codeWords(), "{slack}", slack, "{now}", now, "{this}", "VALUES(change_time)")...).Replace(text)
+	words = append(codeWords(), "{slack}", slack, "{now}", now, "{this}", "VALUES(change_time)")
+	return strings.NewReplacer(words...).Replace(text)
 }
 
 // codeWords are {name}, the decision of a code, and {name.code}, the code alone.

@@ -52,7 +52,8 @@ func (s Settings) Validate() error {
 	check(s.Messages >= 1 && s.Messages <= 1_000_000, "-messages is %d, want 1 to 1000000", s.Messages)
 	check(s.Resend >= 0 && s.Resend <= 100, "-resend is %d, want 0 to 100", s.Resend)
 	check(s.Consumers >= 2 && s.Consumers <= 20, "-consumers is %d, want 2 to 20", s.Consumers)
-	check(s.Ledger == "" || s.NameServer == "", "-ledger and -namesrv do not go together: a real topic keeps the messages\n"+
-		"of the demo that was killed")
+	check(s.Ledger == "" || s.NameServer == "",
+		"-ledger and -namesrv do not go together: a real topic keeps the messages\n"+
+			"of the demo that was killed")
 	return errors.Join(errs...)
 }
