@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -41,6 +42,7 @@ func (p *puppet) client(t *testing.T) *redis.Client {
 	t.Cleanup(func() {
 		p.thaw()
 		client.Close()
+		synctest.Wait() // for connections that the pool is still making
 		p.servers.Wait()
 	})
 	return client
