@@ -27,16 +27,17 @@ type Store struct {
 }
 
 var (
-	_ store.Store     = (*Store)(nil)
-	_ store.Renewer   = (*Store)(nil)
-	_ store.Parker    = (*Store)(nil)
-	_ store.Fencer    = (*Store)(nil)
-	_ store.Batcher   = (*Store)(nil)
-	_ store.Checker   = (*Store)(nil)
-	_ store.Getter    = (*Store)(nil)
-	_ store.Scanner   = (*Store)(nil)
-	_ store.Forgetter = (*Store)(nil)
-	_ store.Sweeper   = (*Store)(nil)
+	_ store.Store      = (*Store)(nil)
+	_ store.Renewer    = (*Store)(nil)
+	_ store.Parker     = (*Store)(nil)
+	_ store.Fencer     = (*Store)(nil)
+	_ store.Batcher    = (*Store)(nil)
+	_ store.Checker    = (*Store)(nil)
+	_ store.Getter     = (*Store)(nil)
+	_ store.Scanner    = (*Store)(nil)
+	_ store.Forgetter  = (*Store)(nil)
+	_ store.Sweeper    = (*Store)(nil)
+	_ store.Transactor = (*Store)(nil)
 )
 
 // New returns a Store over db, which stays the caller's, to close as well. It

@@ -1,0 +1,296 @@
+package mysqlstore_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/mysqlstore"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest/testserver"
+)
+
+// shop is a store with a business table in the same database.
+type shop struct {
+	t     *testing.T
+	db    *sql.DB // past any proxy
+	s     *mysqlstore.Store
+	sales string // the business table
+}
+
+func newShop(t *testing.T, address string, through *sql.DB) *shop {
+	t.Helper()
+	db := pool(t, address, "")
+	if through == nil {
+		through = db
+	}
+	b := &shop{t: t, db: db, s: migrated(t, through, mysqlstore.Options{}), sales: table(t, db)}
+	executes(t, db, "CREATE TABLE %s (id INT AUTO_INCREMENT PRIMARY KEY, what VARBINARY(64) NOT NULL) ENGINE=InnoDB", b.sales)
+	return b
+}
+
+// sell is a callback that sells k.
+func (b *shop) sell(k store.Key) func(context.Context, *sql.Tx, int) error {
+	return func(ctx context.Context, tx *sql.Tx, _ int) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO "+b.sales+" (what) VALUES (?)", k.ID)
+		return err
+	}
+}
+
+// sold wants k to have been sold so often.
+func (b *shop) sold(k store.Key, want int64) {
+	b.t.Helper()
+	if got := number(b.t, b.db, "SELECT COUNT(*) FROM %s WHERE what = '%s'", b.sales, k.ID); got != want {
+		b.t.Errorf("sold %d times, want %d", got, want)
+	}
+}
+
+func (b *shop) transact(k store.Key, do func(context.Context, *sql.Tx, int) error) (store.Verdict, error) {
+	b.t.Helper()
+	return b.s.Transact(within(b.t, ample), store.TxRequest{Key: k, Token: store.NewToken(), Keep: time.Hour}, do)
+}
+
+// answersTx wants a transaction to be answered with a state and no error.
+func (b *shop) answersTx(k store.Key, want store.State) store.Verdict {
+	b.t.Helper()
+	v, err := b.transact(k, b.sell(k))
+	if err != nil || v.State != want {
+		b.t.Fatalf("transact: got %+v, %v, want %v", v, err, want)
+	}
+	return v
+}
+
+func TestARecordAndTheBusinessAreCommittedTogetherOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		b, k := newShop(t, address, nil), newKey()
+		failure := errors.New("no stock")
+		v, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
+			if attempt != 1 {
+				t.Errorf("got attempt %d, want 1", attempt)
+			}
+			return errors.Join(b.sell(k)(ctx, tx, attempt), failure)
+		})
+		if !errors.Is(err, failure) || v.State != store.Claimed {
+			t.Fatalf("got %+v, %v, want the callback's error", v, err)
+		}
+		b.sold(k, 0)
+		if v := b.answersTx(k, store.Claimed); v.Attempt != 1 {
+			t.Errorf("got attempt %d, want 1: nothing has remained of the first", v.Attempt)
+		}
+		b.answersTx(k, store.Done)
+		b.sold(k, 1)
+		answers(t, b.s, k, store.Done) // to a consumer without transactions, too
+	})
+}
+
+func TestATransactionKeepsClearOfClaimsAndTakesLapsedOnesOver(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		b := newShop(t, address, nil)
+		held, lapsed, parked, released := newKey(), newKey(), newKey(), newKey()
+		token := store.NewToken()
+		for _, k := range []store.Key{held, lapsed, parked, released} {
+			claims(t, b.s, request(k, token), 1)
+		}
+		releases(t, b.s, released, token)
+		if err := b.s.Park(within(t, ample), parked, token, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		executes(t, b.db, "UPDATE %s SET expire_time = expire_time - 100000 WHERE %s", b.s.Table(), b.s.Where(lapsed))
+		if v := b.answersTx(held, store.Busy); v.Left < 30*time.Second || v.Left > time.Minute {
+			t.Errorf("got %v left, want about a minute", v.Left)
+		}
+		b.answersTx(parked, store.Parked)
+		for _, k := range []store.Key{lapsed, released} {
+			if v := b.answersTx(k, store.Claimed); v.Attempt != 2 {
+				t.Errorf("got attempt %d, want 2", v.Attempt)
+			}
+			b.sold(k, 1)
+		}
+		b.sold(held, 0)
+		b.sold(parked, 0)
+	})
+}
+
+func TestACopyOfARunningTransactionIsBusy(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		b, k := newShop(t, address, nil), newKey()
+		v, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
+			began := time.Now()
+			b.answersTx(k, store.Busy)
+			answers(t, b.s, k, store.Busy)
+			if took := time.Since(began); took > 4*lockWait {
+				t.Errorf("copies waited %v, want about a second each", took)
+			}
+			return b.sell(k)(ctx, tx, attempt)
+		})
+		if err != nil || v.State != store.Claimed {
+			t.Fatalf("got %+v, %v, want it committed", v, err)
+		}
+		b.sold(k, 1)
+	})
+}
+
+func TestACommitWhoseAnswerIsLostIsReadBack(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		proxy := testserver.NewProxy(t, address)
+		var armed atomic.Bool
+		b, k := newShop(t, address, watched(t, proxy.Addr(), "COMMIT", func() {
+			if armed.CompareAndSwap(true, false) {
+				proxy.CutReplies(1)
+			}
+		})), newKey()
+		armed.Store(true)
+		v, err := b.transact(k, b.sell(k))
+		if armed.Load() {
+			t.Fatal("no COMMIT was sent")
+		}
+		if err != nil || v.State != store.Claimed {
+			t.Fatalf("got %+v, %v, want it committed", v, err)
+		}
+		b.sold(k, 1)
+		b.answersTx(k, store.Done)
+	})
+}
+
+// watched is a pool that calls sees before it sends a statement with this text.
+func watched(t testing.TB, address, text string, sees func()) *sql.DB {
+	t.Helper()
+	config := mysql.NewConfig()
+	config.User, config.Net, config.Addr, config.DBName = "root", "tcp", address, "dedup"
+	config.Params = map[string]string{"innodb_lock_wait_timeout": "1"}
+	config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+		return watchedConn{conn, text, sees}, err
+	}
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := sql.OpenDB(connector)
+	t.Cleanup(func() { _ = db.Close() }) // nothing is left to lose
+	return db
+}
+
+type watchedConn struct {
+	net.Conn
+	text string
+	sees func()
+}
+
+func (c watchedConn) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte(c.text)) {
+		c.sees()
+	}
+	return c.Conn.Write(b)
+}
+
+func TestATransactionThatIsCutOffBeforeItsCommitHasNotHappened(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		proxy := testserver.NewProxy(t, address)
+		b, k := newShop(t, address, pool(t, proxy.Addr(), "")), newKey()
+		b.answersTx(newKey(), store.Claimed) // prepares
+		_, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
+			err := b.sell(k)(ctx, tx, attempt)
+			proxy.Cut()
+			return err
+		})
+		fails(t, "transact", err, store.NotApplied)
+		b.sold(k, 0)
+		b.answersTx(k, store.Claimed)
+		b.sold(k, 1)
+	})
+}
+
+func TestATransactionThatTheServerHasUndoneMeanwhileIsNotCommitted(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		b, k := newShop(t, address, nil), newKey()
+		_, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
+			// What a deadlock does, and a callback that takes no notice.
+			if _, err := tx.ExecContext(ctx, "ROLLBACK"); err != nil {
+				return err
+			}
+			if _, err := tx.ExecContext(ctx, "BEGIN"); err != nil {
+				return err
+			}
+			return b.sell(k)(ctx, tx, attempt)
+		})
+		fails(t, "transact", err, store.NotApplied)
+		b.sold(k, 0)
+		b.answersTx(k, store.Claimed)
+	})
+}
+
+func TestAPanicOrTheEndOfTheContextRollsATransactionBack(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		b, k := newShop(t, address, nil), newKey()
+		func() {
+			defer func() {
+				if recover() != "out" {
+					t.Error("the panic did not come through")
+				}
+			}()
+			_, _ = b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
+				if err := b.sell(k)(ctx, tx, attempt); err != nil {
+					t.Error(err)
+				}
+				panic("out")
+			})
+		}()
+		b.sold(k, 0)
+		ctx, cancel := context.WithCancel(within(t, ample))
+		_, err := b.s.Transact(ctx, store.TxRequest{Key: k, Token: store.NewToken(), Keep: time.Hour},
+			func(ctx context.Context, tx *sql.Tx, attempt int) error {
+				defer cancel()
+				return b.sell(k)(ctx, tx, attempt)
+			})
+		fails(t, "transact", err, store.NotApplied)
+		b.sold(k, 0)
+		b.answersTx(k, store.Claimed)
+		b.sold(k, 1)
+	})
+}
+
+func TestOfManyTransactionsOfAKeyOneIsCommitted(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		b := newShop(t, address, nil)
+		keys := newKeys(10)
+		done := make(chan error)
+		for i := range 8 * len(keys) {
+			go func() {
+				k := keys[i%len(keys)]
+				for {
+					v, err := b.s.Transact(within(t, ample), store.TxRequest{Key: k, Token: store.NewToken(), Keep: time.Hour},
+						b.sell(k))
+					if err == nil && v.State == store.Busy {
+						continue
+					}
+					done <- err
+					return
+				}
+			}()
+		}
+		for range 8 * len(keys) {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		for _, k := range keys {
+			b.sold(k, 1)
+		}
+	})
+}
