@@ -2,6 +2,7 @@ package listener
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -162,7 +163,7 @@ func (l *DedupConcurrentListener) deliver(ctx context.Context, items []*item) {
 	case len(items) == 0:
 	case len(items) == 1:
 		items[0].result = l.deliverOne(ctx, items[0])
-	case slices.ContainsFunc(items, func(it *item) bool { return it.route.runAll != nil }):
+	case slices.ContainsFunc(items, func(it *item) bool { return it.route.runAll != nil || it.route.runTx != nil }):
 		l.deliverGroups(ctx, items)
 	default:
 		l.deliverEach(ctx, items)
@@ -179,19 +180,42 @@ func (l *DedupConcurrentListener) deliverGroups(ctx context.Context, items []*it
 	defer wg.Wait()
 	for r, group := range groups {
 		wg.Go(func() {
-			if r.runAll == nil {
-				l.deliverEach(ctx, group)
-			} else {
+			switch {
+			case r.runTx != nil:
+				l.deliverTx(ctx, group)
+			case r.runAll != nil:
 				l.deliverAll(ctx, r, group)
+			default:
+				l.deliverEach(ctx, group)
 			}
 		})
 	}
 }
 
 func (l *DedupConcurrentListener) deliverOne(ctx context.Context, it *item) dedup.Result {
+	if it.route.runTx != nil {
+		return l.guard.DeliverTx(ctx, it.delivery, func(ctx context.Context, tx *sql.Tx) error {
+			return it.route.runTx(ctx, tx, it.msg)
+		})
+	}
 	return l.guard.Deliver(ctx, it.delivery, func(ctx context.Context) error {
 		return it.route.runOne(ctx, it.msg)
 	})
+}
+
+// deliverTx runs each message in a transaction of its own, up to Options.Parallel
+// at once.
+func (l *DedupConcurrentListener) deliverTx(ctx context.Context, group []*item) {
+	slots := make(chan struct{}, max(1, l.options.Parallel))
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, it := range group {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			it.result = l.deliverOne(ctx, it)
+		})
+	}
 }
 
 func (l *DedupConcurrentListener) deliverEach(ctx context.Context, group []*item) {

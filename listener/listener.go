@@ -2,6 +2,7 @@ package listener
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -98,7 +99,25 @@ func (l *DedupConcurrentListener) Subscribe(
 	if h == nil {
 		return errors.New("listener: subscribe: the handler is nil")
 	}
-	r := &route{runOne: h}
+	return l.subscribe(c, topic, selector, &route{runOne: h})
+}
+
+// SubscribeTx is Subscribe with Tx(h) instead of Each(h).
+func (l *DedupConcurrentListener) SubscribeTx(
+	c Subscriber, topic string, selector consumer.MessageSelector, h TxHandler,
+) error {
+	switch {
+	case h == nil:
+		return errors.New("listener: subscribe: the handler is nil")
+	case !l.guard.Transacts():
+		return fmt.Errorf("listener: subscribe to %s: %w", topic, dedup.ErrNoTransactions)
+	}
+	return l.subscribe(c, topic, selector, &route{runTx: h})
+}
+
+func (l *DedupConcurrentListener) subscribe(
+	c Subscriber, topic string, selector consumer.MessageSelector, r *route,
+) error {
 	l.routes.add(r)
 	l.routes.set(topic, r)
 	if err := c.Subscribe(topic, selector, l.callback(r)); err != nil {
@@ -129,6 +148,29 @@ func (l *DedupConcurrentListener) Each(h Handler) Callback {
 		return l.refuse("Each was given a nil handler")
 	}
 	return l.added(&route{runOne: h})
+}
+
+// TxHandler handles one message in a transaction that the message's record is
+// part of. What it writes through tx is committed when it returns nil.
+type TxHandler func(ctx context.Context, tx *sql.Tx, m *primitive.MessageExt) error
+
+// Tx returns a callback that calls h once for every message, in a transaction of
+// its own that is committed together with the message's record: the business
+// change is there exactly if the record is. The store must be a
+// [store.Transactor], such as mysqlstore, and h must write to the same database
+// and through tx only; whatever else it does, such as a call of another service,
+// may happen again. The policy counts as [dedup.Guard.DeliverTx] says.
+//
+// The messages of a batch run in parallel, up to Options.Parallel; each has its
+// own outcome.
+func (l *DedupConcurrentListener) Tx(h TxHandler) Callback {
+	switch {
+	case h == nil:
+		return l.refuse("Tx was given a nil handler")
+	case !l.guard.Transacts():
+		return l.refuse("Tx needs a store with transactions, such as mysqlstore")
+	}
+	return l.added(&route{runTx: h})
 }
 
 // Stats returns the gauges of the engine.

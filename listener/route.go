@@ -7,10 +7,12 @@ import (
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 )
 
-// route is one callback of a listener. runAll is nil for Each.
+// route is one callback of a listener: runAll and runOne for Wrap, runOne for
+// Each, runTx for Tx.
 type route struct {
 	runAll Callback
 	runOne Handler
+	runTx  TxHandler
 }
 
 // routes tells which callback the messages of a topic belong to. The client

@@ -18,7 +18,8 @@ type attempt struct {
 	fallback    bool
 	machine     machine
 
-	lead *lead // what copies wait for; nil when none may
+	lead *lead        // what copies wait for; nil when none may
+	tx   *transaction // what claims and runs at once; nil for a claim that is kept
 
 	waitTime, claimTime, holdTime, runTime, settleTime time.Duration
 
@@ -61,9 +62,12 @@ func (g *Guard) prepare(ctx context.Context, outer *runContext, d *Delivery, a *
 	a.machine.policy = d.Policy.WithDefaults()
 	a.machine.limits = limits{
 		claim: g.options.ClaimTimeout, settle: g.options.SettleTimeout,
-		renews: g.renewer != nil, parks: g.parker != nil,
+		renews: g.renewer != nil && a.tx == nil, parks: g.parker != nil && a.tx == nil, transacts: a.tx != nil,
 	}
-	if g.renewer == nil {
+	if a.tx != nil && a.machine.policy.Outage == OutageRun {
+		a.machine.policy.Outage = OutageRetry
+	}
+	if g.renewer == nil || a.tx != nil {
 		a.machine.policy.Lease = a.machine.policy.MaxConsume
 	}
 	if err := admit(ctx, outer, &a.key, &a.machine.policy); err != nil {
@@ -84,7 +88,9 @@ func (g *Guard) claimAgain(ctx context.Context, a *attempt, act action) action {
 	for act.kind == actClaim {
 		act = g.claimOnce(ctx, a, act.after)
 	}
-	a.claimTime = g.now() - a.machine.began
+	if a.tx == nil || !a.tx.run.entered() {
+		a.claimTime = g.now() - a.machine.began
+	}
 	return act
 }
 
@@ -109,6 +115,9 @@ func (g *Guard) claimOnce(ctx context.Context, a *attempt, after time.Duration) 
 	}
 	if g.stopped(a) {
 		return a.machine.step(input{kind: inClaimed, now: g.now(), err: errFull, jitter: jitter(errFull)})
+	}
+	if a.tx != nil {
+		return g.transact(ctx, a)
 	}
 	call, done := g.deadline(ctx)
 	defer done()
@@ -149,7 +158,9 @@ func (g *Guard) enter(ctx context.Context, r *run) {
 	r.self[0] = r
 	r.ctx.parent, r.ctx.runs = ctx, r.self[:]
 	r.started = r.machine.granted
-	g.fencing(r)
+	if r.tx == nil {
+		g.fencing(r)
+	}
 }
 
 // verify asks the Verifier if the machine wants to.

@@ -83,23 +83,24 @@ func (o Options) validate() error {
 // some success: a goroutine goes on recording that, and [Guard.Flush] ends it. A
 // renewal that is on its way when its last delivery ends is cancelled.
 type Guard struct {
-	store    store.Store
-	renewer  store.Renewer // nil when the store has none
-	batcher  store.Batcher // nil when the store has none
-	parker   store.Parker  // nil when the store has none
-	fencer   store.Fencer  // nil when the store has none
-	instant  bool
-	options  Options
-	epoch    time.Time
-	schedule *schedule
-	circuit  *circuit
-	journal  *journal
-	copies   copies
-	draining chan struct{} // closed by StopWaiting
-	drain    sync.Once     // closes draining
-	quick    atomic.Bool   // the callbacks of the latest batch took less than patience
-	repeats  repeats
-	losses   losses
+	store      store.Store
+	renewer    store.Renewer    // nil when the store has none
+	batcher    store.Batcher    // nil when the store has none
+	parker     store.Parker     // nil when the store has none
+	fencer     store.Fencer     // nil when the store has none
+	transactor store.Transactor // nil when the store has none
+	instant    bool
+	options    Options
+	epoch      time.Time
+	schedule   *schedule
+	circuit    *circuit
+	journal    *journal
+	copies     copies
+	draining   chan struct{} // closed by StopWaiting
+	drain      sync.Once     // closes draining
+	quick      atomic.Bool   // the callbacks of the latest batch took less than patience
+	repeats    repeats
+	losses     losses
 }
 
 // New returns a guard on s. It reports every bad option at once and does not
@@ -117,6 +118,7 @@ func New(s store.Store, o Options) (*Guard, error) {
 	g.batcher, _ = s.(store.Batcher)
 	g.parker, _ = s.(store.Parker)
 	g.fencer, _ = s.(store.Fencer)
+	g.transactor, _ = s.(store.Transactor)
 	_, g.instant = s.(store.Instant)
 	g.schedule, g.circuit = newSchedule(g), newCircuit(g.draining)
 	g.journal = newJournal(g)

@@ -40,6 +40,8 @@ type limits struct {
 	settle time.Duration // how long the end of a delivery is repeated
 	renews bool          // the store can renew
 	parks  bool          // the store can park
+
+	transacts bool // the claim is part of a transaction: what is not committed has not happened
 }
 
 const never = time.Duration(math.MaxInt64)
@@ -64,17 +66,18 @@ const (
 type inputKind uint8
 
 const (
-	inStart     inputKind = iota + 1
-	inClaimed             // the answer to a claim: sent, verdict or err
-	inAborted             // the caller's context ended before the claim was answered: err
-	inResumed             // a held delivery may try again (turn), has waited enough, or must not wait any more (aborted)
-	inVerified            // the answer of the Verifier: finding or err
-	inBegin               // the rest of the batch is claimed, its callback can run
-	inReturned            // the callback returned: err
-	inTick                // time has passed
-	inRenewed             // the answer to a renewal: sent, err
-	inSettled             // the answer to complete, release or park: completion or err
-	inJournaled           // the journal has recorded the success, or has not in time: completion or err
+	inStart      inputKind = iota + 1
+	inClaimed              // the answer to a claim: sent, verdict or err
+	inAborted              // the caller's context ended before the claim was answered: err
+	inResumed              // a held delivery may try again (turn), has waited enough, or must not wait any more (aborted)
+	inVerified             // the answer of the Verifier: finding or err
+	inBegin                // the rest of the batch is claimed, its callback can run
+	inReturned             // the callback returned: err
+	inTick                 // time has passed
+	inRenewed              // the answer to a renewal: sent, err
+	inSettled              // the answer to complete, release or park: completion or err
+	inTransacted           // the transaction of the callback has ended: err, if it may not have been committed
+	inJournaled            // the journal has recorded the success, or has not in time: completion or err
 )
 
 type input struct {
@@ -144,6 +147,8 @@ func (m *machine) step(in input) action {
 		return m.renewed(in)
 	case inSettled:
 		return m.settled(in)
+	case inTransacted:
+		return m.transacted(in)
 	case inJournaled:
 		return m.journaled(in)
 	}

@@ -119,3 +119,26 @@ func IsPermanent(err error) bool {
 	var p *permanentError
 	return errors.As(err, &p)
 }
+
+type alreadyDoneError struct{ err error }
+
+// AlreadyDone marks the error of a callback that found its effect in place, such
+// as the duplicate-key error of a business table whose own unique index keeps
+// copies out. The key is completed and the message is skipped, not run again.
+// AlreadyDone(nil) is nil.
+func AlreadyDone(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &alreadyDoneError{err}
+}
+
+func (e *alreadyDoneError) Error() string { return e.err.Error() }
+func (e *alreadyDoneError) Unwrap() error { return e.err }
+
+// IsAlreadyDone reports whether err, or an error it wraps, came from
+// [AlreadyDone].
+func IsAlreadyDone(err error) bool {
+	var a *alreadyDoneError
+	return errors.As(err, &a)
+}

@@ -39,7 +39,7 @@ func (m *machine) claimed(in input) action {
 // became of the earlier call, and lets the outage policy decide in the end.
 func (m *machine) claimFailed(in input) action {
 	class := store.ClassOf(in.err)
-	m.unsure = m.unsure || class == store.Unknown
+	m.unsure = m.unsure || class == store.Unknown && !m.limits.transacts
 	if in.aborted != nil {
 		return m.refuse(in.err)
 	}
@@ -116,8 +116,12 @@ func (m *machine) returned(in input) action {
 		m.result.Outcome = Ran
 		return m.complete(in.now)
 	}
+	if IsAlreadyDone(in.err) {
+		m.result.Outcome = Skipped
+		return m.complete(in.now)
+	}
 	m.result.Outcome, m.result.Err = Failed, in.err
-	if m.lost || (m.result.Unprotected && !m.unsure) {
+	if m.lost || m.limits.transacts || (m.result.Unprotected && !m.unsure) {
 		return m.finish()
 	}
 	if IsPermanent(in.err) && m.limits.parks && !m.result.Unprotected {
@@ -125,6 +129,19 @@ func (m *machine) returned(in input) action {
 	}
 	m.ran = true
 	return m.settle(releasing, actRelease, m.releaseBy(in.now))
+}
+
+// transacted ends a delivery whose callback has returned without an error: by the
+// commit, or by its failure, after which there is no effect.
+func (m *machine) transacted(in input) action {
+	if m.result.Cancelled = m.cause != nil; in.err != nil {
+		return m.end(Deferred, in.err)
+	}
+	if m.result.Outcome == 0 {
+		m.result.Outcome = Ran
+	}
+	m.result.Completion = store.Completed
+	return m.finish()
 }
 
 // tick is the scheduler's question at the time that wake named: one action at a
@@ -244,7 +261,7 @@ func settleAction(p phase) actionKind {
 // giveBack releases a claim under which nothing ran.
 func (m *machine) giveBack(now time.Duration, err error) action {
 	m.result.Outcome, m.result.Err, m.result.Unprotected = Deferred, err, false
-	if m.lost {
+	if m.lost || m.limits.transacts {
 		return m.finish()
 	}
 	m.result.Left = max(0, m.held+m.policy.Lease-now)

@@ -71,7 +71,10 @@ func (g *Guard) waitOut(ctx context.Context, members []*member, decided func([]*
 				held = append(held, m)
 				continue
 			}
-			m.claimTime, m.holdTime = now-m.machine.began, now-began
+			if m.tx == nil || !m.entered() {
+				m.claimTime = now - m.machine.began
+			}
+			m.holdTime = m.claimTime - (began - m.machine.began)
 			ended = append(ended, m)
 		}
 		if err == nil {
