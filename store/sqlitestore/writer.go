@@ -23,7 +23,12 @@ type writer struct {
 	selectRow, insert, update, deleteRow *sql.Stmt
 }
 
-const findQuery = `SELECT ` + rowColumns + ` FROM dedup_record WHERE key_hash = ?`
+const (
+	findQuery   = `SELECT ` + rowColumns + ` FROM dedup_record WHERE key_hash = ?`
+	insertQuery = `INSERT INTO dedup_record (` + rowColumns + `, key_hash, application, topic, tag, id)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	updateQuery = `UPDATE dedup_record SET (` + rowColumns + `) = (?, ?, ?, ?, ?, ?, ?, ?) WHERE key_hash = ?`
+)
 
 // newWriter prepares the statements on c, which it owns from now on, also when
 // it fails.
@@ -34,9 +39,8 @@ func newWriter(ctx context.Context, c *sql.Conn, table string) (*writer, error) 
 		&w.commit:    `COMMIT`,
 		&w.undo:      `ROLLBACK`,
 		&w.selectRow: findQuery,
-		&w.insert: `INSERT INTO dedup_record (` + rowColumns + `, key_hash, application, topic, tag, id)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		&w.update:    `UPDATE dedup_record SET (` + rowColumns + `) = (?, ?, ?, ?, ?, ?, ?, ?) WHERE key_hash = ?`,
+		&w.insert:    insertQuery,
+		&w.update:    updateQuery,
 		&w.deleteRow: `DELETE FROM dedup_record WHERE key_hash = ?`,
 	} {
 		stmt, err := c.PrepareContext(ctx, named(text, table))
