@@ -36,6 +36,8 @@ var (
 	_ store.Scanner   = (*Sharded)(nil)
 	_ store.Forgetter = (*Sharded)(nil)
 	_ store.Sweeper   = (*Sharded)(nil)
+
+	_ store.Transactor = (*Sharded)(nil)
 )
 
 // NewSharded returns a Store over the shards. pick returns the index of the
@@ -161,6 +163,23 @@ func (s *Sharded) Fence(ctx context.Context, k store.Key, t store.Token) (n int6
 		return err
 	})
 	return n, err
+}
+
+// Transact is a transaction of the shard of r.Key, where do must find its tables.
+func (s *Sharded) Transact(ctx context.Context, r store.TxRequest,
+	do func(ctx context.Context, tx *sql.Tx, attempt int) error) (v store.Verdict, err error) {
+	var failure error // of do, which is returned as it is
+	err = s.on("transact", r.Key, func(shard *Store) (err error) {
+		v, err = shard.Transact(ctx, r, func(ctx context.Context, tx *sql.Tx, attempt int) error {
+			failure = do(ctx, tx, attempt)
+			return failure
+		})
+		return err
+	})
+	if failure != nil {
+		return v, failure
+	}
+	return v, err
 }
 
 // Get reads the record of k at its shard.

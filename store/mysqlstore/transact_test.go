@@ -294,3 +294,30 @@ func TestOfManyTransactionsOfAKeyOneIsCommitted(t *testing.T) {
 		}
 	})
 }
+
+func TestATransactionIsOneOfItsShard(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		a, b := newShop(t, address, nil), newShop(t, address, nil)
+		s, err := mysqlstore.NewSharded(func(k store.Key) int { return len(k.Tag) }, a.s, b.s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		here, there := newKey(), newKey()
+		here.Tag, there.Tag = "", "1"
+		failure := &store.Error{Driver: "user's", Op: "sell", Class: store.NotApplied, Err: errors.New("no stock")}
+		for k, shop := range map[store.Key]*shop{here: a, there: b} {
+			r := store.TxRequest{Key: k, Token: store.NewToken(), Keep: time.Hour}
+			_, err := s.Transact(within(t, ample), r, func(context.Context, *sql.Tx, int) error { return failure })
+			if err != error(failure) {
+				t.Errorf("got %v, want the callback's own error", err)
+			}
+			v, err := s.Transact(within(t, ample), r, shop.sell(k))
+			if err != nil || v.State != store.Claimed {
+				t.Errorf("got %+v, %v, want it committed", v, err)
+			}
+			shop.sold(k, 1)
+			answers(t, shop.s, k, store.Done)
+		}
+	})
+}
