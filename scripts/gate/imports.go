@@ -56,7 +56,7 @@ func isDriver(path string) bool {
 
 // isCore reports whether path may link nothing but the standard library.
 func isCore(path string) bool {
-	return path == "store" || within(path, "store/sweep", "listener/dedup")
+	return path == "store" || within(path, "store/sweep", "store/reconcile", "listener/dedup")
 }
 
 func isTestSupport(path string) bool {
