@@ -18,8 +18,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // a program's own
-	defer cancel()
+	ctx := context.Background()
 	charged := map[string]bool{"A1001": true}
 	for _, id := range []string{"A1001", "A1002"} {
 		_, _ = records.Claim(ctx, store.ClaimRequest{ // and no more is heard of them
@@ -40,19 +39,17 @@ func Example() {
 			fmt.Println("publish", k.ID, "again")
 			return nil
 		},
-		Overdue:    50 * time.Millisecond, // minutes in a program
-		Every:      20 * time.Millisecond, // likewise
-		RetryAgain: 1,
-		Logger:     slog.New(slog.DiscardHandler),
+		Overdue: 50 * time.Millisecond, // minutes in a program
+		Logger:  slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(r.Run(ctx))
-	fmt.Println(r.Stats().Completed, "completed,", r.Stats().Retried, "retried")
+	time.Sleep(time.Millisecond + 50*time.Millisecond)
+	s, err := r.Pass(ctx) // a program calls Run, which makes a pass every minute
+	fmt.Println(s.Completed, "completed,", s.Retried, "retried,", err)
 	// Output:
 	// publish A1002 again
-	// <nil>
-	// 1 completed, 1 retried
+	// 1 completed, 1 retried, <nil>
 }

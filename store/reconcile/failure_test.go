@@ -20,17 +20,21 @@ import (
 type faulty struct {
 	*memstore.Store
 	op      string
-	only    string // this ID, "" for any
+	only    string // IDs, "" for any
 	applied bool
 	err     error
-	calls   int // that failed
+	calls   int    // that failed
+	failed  func() // called then, if not nil
 }
 
 func (f *faulty) fails(op, id string) bool {
-	if f.err == nil || f.op != op || f.only != "" && f.only != id {
+	if f.err == nil || f.op != op || f.only != "" && !strings.Contains(f.only, id) {
 		return false
 	}
 	f.calls++
+	if f.failed != nil {
+		f.failed()
+	}
 	return true
 }
 
@@ -75,7 +79,8 @@ func (f *faulty) Release(ctx context.Context, k store.Key, t store.Token, ran bo
 	return f.err
 }
 
-func (f *faulty) Complete(ctx context.Context, k store.Key, t store.Token, keep time.Duration) (store.Completion, error) {
+func (f *faulty) Complete(ctx context.Context, k store.Key, t store.Token,
+	keep time.Duration) (store.Completion, error) {
 	if f.fails("complete", k.ID) {
 		return 0, f.err
 	}
@@ -109,7 +114,8 @@ func TestWhatFailsOnceIsBroughtToItsEndLater(t *testing.T) {
 				abandon(t, f.Store, "A1")
 				time.Sleep(time.Hour)
 				got, err := r.Pass(t.Context())
-				if !errors.Is(err, c.faulty.err) || !strings.HasPrefix(err.Error(), "reconcile: billing:orders::A1: "+c.faulty.op+":") ||
+				prefix := "reconcile: billing:orders::A1: " + c.faulty.op + ":"
+				if !errors.Is(err, c.faulty.err) || !strings.HasPrefix(err.Error(), prefix) ||
 					got.Failed != 1 || got.Found != 1 || got.Retried+got.Completed+got.Unknown != 0 {
 					t.Errorf("got %+v, %v, want one failure that names the key and the call", got, err)
 				}
@@ -177,6 +183,42 @@ func TestFailuresInARowEndThePass(t *testing.T) {
 	}
 }
 
+func TestFailuresThatAreNotInARowDoNotEndThePass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := &store.Error{Driver: "faulty", Op: "claim", Class: store.NotApplied, Err: errors.New("broken")}
+		f, w := &faulty{Store: memory(t), op: "claim", only: "A000 A001 A003 A004 A006", err: broken}, newWorld()
+		for _, id := range ids(10) {
+			abandon(t, f.Store, id)
+			w.answer(id, reconcile.Happened)
+		}
+		time.Sleep(time.Hour)
+		got, err := reconciler(t, f, w, reconcile.Options{Batch: 1}).Pass(t.Context()) // in the order of their claims
+		if !errors.Is(err, broken) || got.Failed != 5 || got.Completed != 5 {
+			t.Errorf("got %+v, %v, want 5 failures and 5 ends", got, err)
+		}
+	})
+}
+
+func TestACallThatIsCutShortByTheEndIsNoFailure(t *testing.T) {
+	for _, op := range []string{"scan", "claim", "get", "fence"} {
+		t.Run(op, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				f, w := &faulty{Store: memory(t), op: op, err: context.Canceled, failed: cancel}, newWorld()
+				abandon(t, f.Store, "A1")
+				time.Sleep(time.Hour)
+				got, err := reconciler(t, f, w, reconcile.Options{}).Pass(ctx)
+				if !errors.Is(err, context.Canceled) || got.Failed != 0 || got.Err != nil || f.calls != 1 {
+					t.Errorf("got %+v, %v, want nothing but the end", got, err)
+				}
+				if got := record(t, f.Store, "A1"); got.Status != store.StatusLapsed || got.Attempt != 1 {
+					t.Errorf("got %+v, want it free, with one attempt", got)
+				}
+			})
+		})
+	}
+}
+
 func TestAPlaceThatTheStoreDoesNotKnowIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, w := &faulty{Store: memory(t), op: "scan"}, newWorld()
@@ -207,7 +249,8 @@ func TestAFailureIsLoggedUntilItChangesAndItsEnd(t *testing.T) {
 		f, w := &faulty{Store: memory(t), op: "scan", err: down}, newWorld()
 		var log bytes.Buffer
 		r := reconciler(t, f, w, reconcile.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		for _, err := range []error{down, down, &store.Error{Driver: "faulty", Op: "scan", Class: store.Permanent, Err: errors.New("denied")}, nil, nil} {
+		denied := &store.Error{Driver: "faulty", Op: "scan", Class: store.Permanent, Err: errors.New("denied")}
+		for _, err := range []error{down, down, denied, nil, nil} {
 			f.err = err
 			_, _ = r.Pass(t.Context()) // the log is what counts
 		}

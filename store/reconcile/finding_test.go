@@ -12,6 +12,7 @@ import (
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/memstore"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/reconcile"
 )
 
@@ -134,7 +135,9 @@ func TestOnlyWhatIsOverdueIsAskedAbout(t *testing.T) {
 		if got := passed(t, r); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
-		for id, want := range map[string]int{"overdue": 1, "running": 0, "running too": 0, "done": 0, "never begun": 0, "other": 0} {
+		for id, want := range map[string]int{
+			"overdue": 1, "running": 0, "running too": 0, "done": 0, "never begun": 0, "other": 0,
+		} {
 			if asked, _ := w.count(id); asked != want {
 				t.Errorf("%s: asked about %d times, want %d", id, asked, want)
 			}
@@ -187,27 +190,58 @@ func TestRetryIsNotCalledForOneKeyForEver(t *testing.T) {
 		r := reconciler(t, s, w, reconcile.Options{RetryAgain: 2})
 		abandon(t, s, "A1")
 		time.Sleep(time.Hour)
-		var total reconcile.Stats
 		for range 5 {
 			passed(t, r)
 			time.Sleep(time.Hour)
 		}
-		total = r.Stats()
+		total := r.Stats()
 		if _, retried := w.count("A1"); retried != 2 || total.Retried != 2 || total.GivenUp != 3 || total.Passes != 5 {
 			t.Errorf("got %d retries and %+v, want 2 and then 3 times given up", retried, total)
 		}
-		w.answer("A1", reconcile.Happened)
-		if got := passed(t, r); got.Completed != 1 {
-			t.Errorf("got %+v, want it completed although it was given up", got)
-		}
-		w.answer("A1", reconcile.NotHappened)
-		time.Sleep(reconcile.DefaultKeep)
-		abandon(t, s, "A1")
-		time.Sleep(time.Hour)
-		if got := passed(t, r); got.Retried != 1 {
-			t.Errorf("got %+v for a later life of the key, want a retry", got)
-		}
 	})
+}
+
+func TestALaterLifeOfAKeyIsRetriedAnew(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, s *memstore.Store, w *world, r *reconcile.Reconciler){
+		"after the reconciler has completed it": func(t *testing.T, _ *memstore.Store, w *world, r *reconcile.Reconciler) {
+			w.answer("A1", reconcile.Happened)
+			if got := passed(t, r); got.Completed != 1 {
+				t.Errorf("got %+v, want it completed although it was given up", got)
+			}
+			w.answer("A1", reconcile.NotHappened)
+			time.Sleep(time.Hour)
+		},
+		"after a consumer has completed it": func(t *testing.T, s *memstore.Store, _ *world, _ *reconcile.Reconciler) {
+			token := store.NewToken()
+			take(t, s, "A1", token)
+			if _, err := s.Complete(t.Context(), keyOf("A1"), token, reconcile.DefaultKeep); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(reconcile.DefaultKeep)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, w := memory(t), newWorld()
+				w.answer("A1", reconcile.NotHappened)
+				r := reconciler(t, s, w, reconcile.Options{RetryAgain: 1, Keep: time.Hour})
+				abandon(t, s, "A1")
+				for _, want := range []reconcile.Stats{{Retried: 1}, {GivenUp: 1}} {
+					time.Sleep(time.Hour)
+					if got := passed(t, r); got.Retried != want.Retried || got.GivenUp != want.GivenUp {
+						t.Errorf("got %+v, want %+v", got, want)
+					}
+				}
+				time.Sleep(time.Hour)
+				end(t, s, w, r)
+				abandon(t, s, "A1")
+				time.Sleep(time.Hour)
+				if got := passed(t, r); got.Retried != 1 {
+					t.Errorf("got %+v for a later life of the key, want a retry", got)
+				}
+			})
+		})
+	}
 }
 
 func TestARetryThatFailsIsRepeatedWhenTheKeyIsOverdueAgain(t *testing.T) {
@@ -229,8 +263,8 @@ func TestARetryThatFailsIsRepeatedWhenTheKeyIsOverdueAgain(t *testing.T) {
 				time.Sleep(time.Hour)
 				for range 3 {
 					got, err := r.Pass(t.Context())
-					if err == nil || !strings.Contains(err.Error(), "billing:orders::A1: retry:") || !strings.Contains(err.Error(), "no route") ||
-						got.Failed != 1 || got.Retried != 0 {
+					if err == nil || !strings.Contains(err.Error(), "billing:orders::A1: retry:") ||
+						!strings.Contains(err.Error(), "no route") || got.Failed != 1 || got.Retried != 0 {
 						t.Errorf("got %+v, %v, want a failure that names the key", got, err)
 					}
 					if got := passed(t, r); got.Found != 0 {

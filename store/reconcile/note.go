@@ -20,7 +20,8 @@ func (p *pass) leave(ctx context.Context, rec *store.Record, counter *int64, rea
 	}
 	n.told = true
 	p.options.Logger.LogAttrs(ctx, level, "reconcile: a claim is overdue and is left so",
-		slog.String("key", rec.Key.String()), slog.Duration("age", age), slog.Int("attempts", rec.Attempt), slog.Any("reason", reason))
+		slog.String("key", rec.Key.String()), slog.Duration("age", age), slog.Int("attempts", rec.Attempt),
+		slog.Any("reason", reason))
 }
 
 // tell logs a pass that found something, an error that the pass before did not

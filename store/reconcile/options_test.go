@@ -40,12 +40,15 @@ func TestNewRefusesWhatIsJustOutOfBounds(t *testing.T) {
 	}
 	for _, o := range []reconcile.Options{
 		{Retry: w.Retry}, {Verifier: w.Verify},
-		complete(reconcile.Options{Overdue: time.Millisecond - 1}), complete(reconcile.Options{Overdue: store.MaxDuration + 1}),
+		complete(reconcile.Options{Overdue: time.Millisecond - 1}),
+		complete(reconcile.Options{Overdue: store.MaxDuration + 1}),
 		complete(reconcile.Options{Every: time.Millisecond - 1}), complete(reconcile.Options{Every: reconcile.MaxEvery + 1}),
 		complete(reconcile.Options{Batch: store.MaxScan + 1, PerPass: reconcile.MaxPerPass}),
 		complete(reconcile.Options{Batch: 11, PerPass: 10}), complete(reconcile.Options{PerPass: reconcile.MaxPerPass + 1}),
-		complete(reconcile.Options{Lease: reconcile.MinLease - 1}), complete(reconcile.Options{Lease: reconcile.MaxLease + 1}),
-		complete(reconcile.Options{Timeout: time.Millisecond - 1}), complete(reconcile.Options{Lease: 3 * time.Second, Timeout: time.Second + 1}),
+		complete(reconcile.Options{Lease: reconcile.MinLease - 1}),
+		complete(reconcile.Options{Lease: reconcile.MaxLease + 1}),
+		complete(reconcile.Options{Timeout: time.Millisecond - 1}),
+		complete(reconcile.Options{Lease: 3 * time.Second, Timeout: time.Second + 1}),
 		complete(reconcile.Options{Keep: time.Millisecond - 1}), complete(reconcile.Options{Keep: store.MaxDuration + 1}),
 		complete(reconcile.Options{RetryAgain: reconcile.MaxRetryAgain + 1}),
 	} {
@@ -60,7 +63,8 @@ func TestNewRefusesWhatIsJustOutOfBounds(t *testing.T) {
 		{Overdue: time.Millisecond, Every: time.Millisecond, Batch: 1, PerPass: 1, Lease: 10 * time.Millisecond,
 			Timeout: time.Millisecond, Keep: time.Millisecond, RetryAgain: 1},
 		{Overdue: store.MaxDuration, Every: reconcile.MaxEvery, Batch: store.MaxScan, PerPass: reconcile.MaxPerPass,
-			Lease: reconcile.MaxLease, Timeout: reconcile.MaxLease / 3, Keep: store.MaxDuration, RetryAgain: reconcile.MaxRetryAgain},
+			Lease: reconcile.MaxLease, Timeout: reconcile.MaxLease / 3, Keep: store.MaxDuration,
+			RetryAgain: reconcile.MaxRetryAgain},
 	} {
 		if _, err := reconcile.New(memory(t), complete(o)); err != nil {
 			t.Errorf("%+v: got %v, want it accepted", o, err)

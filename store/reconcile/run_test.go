@@ -114,7 +114,8 @@ func TestAnEndInTheMiddleGivesTheClaimBack(t *testing.T) {
 				time.Sleep(time.Hour)
 				r := reconciler(t, s, w, reconcile.Options{})
 				got, err := r.Pass(ctx)
-				if !errors.Is(err, context.Canceled) || got.Found != 1 || got.Unknown+got.Failed+got.Retried != 0 || got.Err != nil {
+				if !errors.Is(err, context.Canceled) || got.Found != 1 || got.Unknown+got.Failed+got.Retried != 0 ||
+					got.Err != nil {
 					t.Errorf("got %+v, %v, want the end after one record, and no failure", got, err)
 				}
 				if len(w.asked) != 1 || len(w.retried) != 0 {

@@ -9,7 +9,8 @@ import (
 
 func TestKeysOfKilledConsumersComeToTheirEndInSQLite(t *testing.T) {
 	t.Parallel()
-	s, err := sqlitestore.Open(t.Context(), filepath.Join(t.TempDir(), "records.db"), sqlitestore.Options{Synchronous: "NORMAL"})
+	file := filepath.Join(t.TempDir(), "records.db")
+	s, err := sqlitestore.Open(t.Context(), file, sqlitestore.Options{Synchronous: "NORMAL"})
 	if err != nil {
 		t.Fatal(err)
 	}
