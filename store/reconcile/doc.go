@@ -35,5 +35,7 @@
 // operation after the Verifier has looked, the operation happens twice; so let
 // Options.Overdue be longer than any callback goes on. Keys with a part over
 // [store.MaxPart] are known by a digest only: nothing can be asked about them,
-// and they count as unknown.
+// and they count as unknown. In a table that is shared with the Java original
+// only this library's claims are found: the original's are forgotten with their
+// lease.
 package reconcile

@@ -13,17 +13,24 @@ import (
 )
 
 func TestKeysOfKilledConsumersComeToTheirEndInMySQL(t *testing.T) {
-	for name, env := range map[string]string{"MariaDB": "DEDUP_TEST_MARIADB", "MySQL": "DEDUP_TEST_MYSQL"} {
+	for name, on := range map[string]struct {
+		env  string
+		open func(*sql.DB, mysqlstore.Options) (*mysqlstore.Store, error)
+	}{
+		"MariaDB":                        {"DEDUP_TEST_MARIADB", mysqlstore.New},
+		"MySQL":                          {"DEDUP_TEST_MYSQL", mysqlstore.New},
+		"a table of the Java original's": {"DEDUP_TEST_MYSQL", mysqlstore.NewJavaCompatible},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := pool(t, storetest.Server(t, env))
+			db := pool(t, storetest.Server(t, on.env))
 			table := "test_" + store.NewToken().String()
 			t.Cleanup(func() {
 				if _, err := db.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+table); err != nil {
 					t.Error(err)
 				}
 			})
-			s, err := mysqlstore.New(db, mysqlstore.Options{Table: table})
+			s, err := on.open(db, mysqlstore.Options{Table: table})
 			if err != nil {
 				t.Fatal(err)
 			}
