@@ -56,6 +56,7 @@ func TestMain(m *testing.M) {
 type place struct {
 	NameServer, Redis string          // host:port
 	MySQL             string          // host:port; if there is one the records are there
+	Transact          bool            // orders are booked there, in transactions with their records
 	Prefix            string          // of the records in Redis
 	Namespace         string          // of topic and group
 	Topic, Group      string          // without it

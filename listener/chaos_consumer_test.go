@@ -53,14 +53,7 @@ func (s *sailor) serve() (err error) {
 	if s.diary, err = openDiary(s.Diary); err != nil {
 		return err
 	}
-	records, err := s.Place.openRecords()
-	if err != nil {
-		return err
-	}
-	o := listener.Options{BatchSize: 32, Guard: dedup.Options{Observer: s}}
-	m, err := newMember(s.Place, fmt.Sprintf("process%d", s.Number), witness{records, s}, o, func(m *member) error {
-		return m.Subscribe(m.client, s.Place.Topic, consumer.MessageSelector{}, s.handle)
-	}, consumer.WithConsumeGoroutineNums(8))
+	m, err := s.join()
 	if err != nil {
 		return err
 	}
@@ -70,15 +63,38 @@ func (s *sailor) serve() (err error) {
 	return m.Shutdown(ctx, m.client)
 }
 
+func (s *sailor) join() (*member, error) {
+	records, err := s.Place.openRecords()
+	if err != nil {
+		return nil, err
+	}
+	o := listener.Options{BatchSize: 32, Guard: dedup.Options{Observer: s}}
+	name, everything := fmt.Sprintf("process%d", s.Number), consumer.MessageSelector{}
+	goroutines := consumer.WithConsumeGoroutineNums(8)
+	if s.Place.Transact { // a claim is no more than a part of the transaction
+		return newMember(s.Place, name, records, o, func(m *member) error {
+			return m.SubscribeTx(m.client, s.Place.Topic, everything, s.book)
+		}, goroutines)
+	}
+	return newMember(s.Place, name, witness{records, s}, o, func(m *member) error {
+		return m.Subscribe(m.client, s.Place.Topic, everything, s.handle)
+	}, goroutines)
+}
+
 func (s *sailor) note(kind byte, run int, key string) {
 	s.diary.write(note{kind: kind, process: s.Number, run: run, key: key})
 }
 
 // handle does as told by chance, and heeds its context.
 func (s *sailor) handle(ctx context.Context, m *primitive.MessageExt) error {
+	return s.run(m, func() error { return taking(usual())(ctx, m) })
+}
+
+// run notes a run, and fails some of them at their end.
+func (s *sailor) run(m *primitive.MessageExt, work func() error) error {
 	run, key := int(s.runs.Add(1)), string(m.Body)
 	s.note(runBegan, run, key)
-	err := taking(usual())(ctx, m)
+	err := work()
 	if err == nil && rand.IntN(500) == 0 {
 		err = errBoom
 	}

@@ -33,14 +33,16 @@ func (f figures) String() string {
 // bad counts what must not be.
 func (f figures) bad() int { return f.lost + f.unclaimed + f.grantedAfter + f.overlaps - f.explained }
 
-// missing tells of what there was too little of for a chaos of d.
-func (f figures) missing(d time.Duration) (missing []string) {
+// missing tells of what there was too little of for a chaos of d with so many
+// messages in a second.
+func (f figures) missing(d time.Duration, perSecond int) (missing []string) {
+	message := time.Second / time.Duration(perSecond)
 	for _, floor := range []struct {
 		what  string
 		got   int
 		every time.Duration
 	}{
-		{"messages", f.messages, time.Second / perSecond}, {"skipped copies", f.skipped, 20 * time.Millisecond},
+		{"messages", f.messages, message}, {"skipped copies", f.skipped, 10 * message},
 		{"kills", f.kills, 6 * time.Second}, {"pauses", f.pauses, 15 * time.Second},
 		{"leaves", f.leaves - fleetSize, 30 * time.Second}, // all leave in the end
 		{"restarts", f.restarts, time.Minute}, {"hangs", f.hangs, time.Minute}, {"cuts", f.cuts, 30 * time.Second},

@@ -102,7 +102,7 @@ func TestAPlanOfChaosIsThatOfItsSeedAndHasWhatChaosNeeds(t *testing.T) {
 			leaves: count[doLeave] + fleetSize, restarts: count[doRestart], hangs: count[doHang],
 			cuts: count[doCut],
 		}
-		if missing := f.missing(d); len(missing) > 0 {
+		if missing := f.missing(d, perSecond); len(missing) > 0 {
 			t.Errorf("%v: %v", d, missing)
 		}
 	}

@@ -69,26 +69,13 @@ func TestChaosOverMySQLLosesNoKeyAndGrantsNoneAfterItsRecord(t *testing.T) {
 
 // surviveChaos is chaos of d over a store of one of breakables.
 func surviveChaos(t *testing.T, d time.Duration, kind string) {
-	seed := chaosSeed(t)
 	s := newScene(t, realBroker, chaosQueues)
-	c := &chaos{server: breakables[kind].start(t)}
-	c.proxy = testserver.NewProxy(t, c.server.Addr())
-	breakables[kind].keep(s, c.proxy.Addr())
-	c.fleet = newFleet(t, s.place, fleetSize)
-	t.Logf("seed %d; repeat with DEDUP_TEST_CHAOS_SEED", seed)
-
-	tr := s.startTraffic(c.diary, seed, perSecond*11/10)
-	began := time.Now()
-	carryOut(newPlan(seed, d), c.do)
-	time.Sleep(d - time.Since(began))
-	tr.stop()
-	for range chaosQueues { // a queue is in order: once this has run, all of it was delivered
-		tr.send(1)
-	}
+	c := newChaos(s, kind)
+	seed := c.befall(s, d, perSecond)
 	j := newJudge(lease)
-	c.finish(j)
+	c.finish(j, func() bool { return j.lost == 0 })
 	t.Logf("figure: chaos store=%s seconds=%.0f seed=%d %v dead=%d", kind, d.Seconds(), seed, j.figures, s.dead())
-	for _, floor := range j.missing(d) {
+	for _, floor := range j.missing(d, perSecond) {
 		t.Error(floor)
 	}
 	j.findLost()
@@ -100,9 +87,36 @@ func surviveChaos(t *testing.T, d time.Duration, kind string) {
 	}
 }
 
-// finish waits until every key has run, lets all consumers leave, and reads what
-// they have written.
-func (c *chaos) finish(j *judge) {
+// newChaos starts a store of one of breakables, which has the records of s.
+func newChaos(s *scene, kind string) *chaos {
+	s.t.Helper()
+	c := &chaos{server: breakables[kind].start(s.t)}
+	c.proxy = testserver.NewProxy(s.t, c.server.Addr())
+	breakables[kind].keep(s, c.proxy.Addr())
+	return c
+}
+
+// befall has a fleet consume while more than perSecond messages are sent and chaos
+// goes on for d. It returns the seed of that.
+func (c *chaos) befall(s *scene, d time.Duration, perSecond int) (seed uint64) {
+	s.t.Helper()
+	seed = chaosSeed(s.t)
+	s.t.Logf("seed %d; repeat with DEDUP_TEST_CHAOS_SEED", seed)
+	c.fleet = newFleet(s.t, s.place, fleetSize)
+	tr := s.startTraffic(c.diary, seed, perSecond*11/10)
+	began := time.Now()
+	carryOut(newPlan(seed, d), c.do)
+	time.Sleep(d - time.Since(began))
+	tr.stop()
+	for range chaosQueues { // a queue is in order: once this has run, all of it was delivered
+		tr.send(1)
+	}
+	return seed
+}
+
+// finish waits until done, which is asked when j has read what is written, lets
+// all consumers leave, and has j read the rest.
+func (c *chaos) finish(j *judge, done func() bool) {
 	c.t.Helper()
 	var offset int64
 	read := func() {
@@ -113,7 +127,7 @@ func (c *chaos) finish(j *judge) {
 	}
 	const limit = 2 * time.Minute
 	for began := time.Now(); time.Since(began) < limit; time.Sleep(100 * time.Millisecond) {
-		if read(); j.lost == 0 {
+		if read(); done() {
 			break
 		}
 	}

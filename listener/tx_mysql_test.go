@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -47,9 +49,7 @@ func openShop(t *testing.T) (*shop, *mysqlstore.Store) {
 	if err := records.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.execute("CREATE TABLE " + s.orders + " (id VARBINARY(64) NOT NULL, KEY (id)) ENGINE=InnoDB")
-	s.execute("CREATE TABLE " + s.stock + " (item INT PRIMARY KEY, left_over INT NOT NULL) ENGINE=InnoDB")
-	s.execute("INSERT INTO " + s.stock + " VALUES (0, 1000), (1, 1000), (2, 1000), (3, 1000)")
+	s.create()
 	t.Cleanup(func() {
 		s.execute("DROP TABLE " + s.orders + ", " + s.stock + ", " + name + "_r")
 		_ = db.Close() // nothing is left to lose
@@ -72,14 +72,47 @@ func (s *shop) number(query string) (n int) {
 	return n
 }
 
+// create makes the tables. No index keeps a second order of a key out.
+func (s *shop) create() {
+	s.t.Helper()
+	s.execute("CREATE TABLE " + s.orders + " (id VARBINARY(64) NOT NULL, KEY (id)) ENGINE=InnoDB")
+	s.execute("CREATE TABLE " + s.stock + " (item INT PRIMARY KEY, left_over INT NOT NULL) ENGINE=InnoDB")
+	var rows []string
+	for item := range stockItems {
+		rows = append(rows, fmt.Sprintf("(%d, %d)", item, stockEach))
+	}
+	s.execute("INSERT INTO " + s.stock + " VALUES " + strings.Join(rows, ", "))
+}
+
+// The stock of a new shop.
+const (
+	stockItems = 64
+	stockEach  = 1_000_000
+)
+
 // order is the handler: an order, and one item less in stock.
 func (s *shop) order(ctx context.Context, tx *sql.Tx, m *primitive.MessageExt) error {
-	id := m.GetKeys()
+	return s.book(ctx, tx, m.GetKeys(), func() error { return nil })
+}
+
+// book works between its two writes: many orders take from the same rows of the
+// stock.
+func (s *shop) book(ctx context.Context, tx *sql.Tx, id string, work func() error) error {
 	if _, err := tx.ExecContext(ctx, "INSERT INTO "+s.orders+" VALUES (?)", id); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, "UPDATE "+s.stock+" SET left_over = left_over - 1 WHERE item = ?", len(id)%4)
+	if err := work(); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, "UPDATE "+s.stock+" SET left_over = left_over - 1 WHERE item = ?",
+		crc32.ChecksumIEEE([]byte(id))%stockItems)
 	return err
+}
+
+// sold is how many items have left the stock.
+func (s *shop) sold() int {
+	s.t.Helper()
+	return stockItems*stockEach - s.number("SELECT SUM(left_over) FROM "+s.stock)
 }
 
 func orderMessage(id string) *primitive.MessageExt {
@@ -132,8 +165,8 @@ func TestAnOrderIsBookedOnceWhateverFailsInItsTransaction(t *testing.T) {
 	if got := s.number("SELECT COUNT(DISTINCT id) FROM " + s.orders); got != len(distinct) {
 		t.Errorf("got %d different orders, want %d", got, len(distinct))
 	}
-	if got := s.number("SELECT SUM(left_over) FROM " + s.stock); got != 4000-len(distinct) {
-		t.Errorf("got %d items left, want %d", got, 4000-len(distinct))
+	if got := s.sold(); got != len(distinct) {
+		t.Errorf("got %d items sold, want %d", got, len(distinct))
 	}
 }
 
