@@ -61,6 +61,9 @@ if [ $# = 0 ]; then
   echo '== sample/mysql'
   sample ./sample/mysql -dsn "root@tcp($DEDUP_TEST_MARIADB)/dedup" ||
     fail 'sample/mysql: want extra=0 and lost=0 on the last line'
+  echo '== sample/mysqltx'
+  sample ./sample/mysqltx -dsn "root@tcp($DEDUP_TEST_MARIADB)/dedup" ||
+    fail 'sample/mysqltx: want extra=0 and lost=0 on the last line'
 fi
 
 echo '== all tests'
