@@ -16,7 +16,8 @@ import (
 func TestAClaimOfAMemberThatDiedIsWaitedForByTransactions(t *testing.T) {
 	t.Parallel()
 	s, records := openShop(t)
-	l, err := listener.NewDedupConcurrentListener("shop", records, listener.Options{Key: listener.KeyFromKeys()})
+	l, err := listener.NewDedupConcurrentListener("shop", records,
+		listener.Options{Key: listener.KeyFromKeys(), Guard: noLog})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,8 @@ func TestAClaimOfAMemberThatDiedIsWaitedForByTransactions(t *testing.T) {
 func TestMembersThatClaimAndMembersThatTransactSkipWhatTheOthersDid(t *testing.T) {
 	t.Parallel()
 	s, records := openShop(t)
-	l, err := listener.NewDedupConcurrentListener("shop", records, listener.Options{Key: listener.KeyFromKeys()})
+	l, err := listener.NewDedupConcurrentListener("shop", records,
+		listener.Options{Key: listener.KeyFromKeys(), Guard: noLog})
 	if err != nil {
 		t.Fatal(err)
 	}

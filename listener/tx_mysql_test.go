@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -23,6 +24,9 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/mysqlstore"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
 )
+
+// noLog is a guard without a log.
+var noLog = dedup.Options{Logger: slog.New(slog.DiscardHandler)}
 
 // shop is business data in the database of the records.
 type shop struct {
@@ -125,7 +129,8 @@ func orderMessage(id string) *primitive.MessageExt {
 func TestAnOrderIsBookedOnceWhateverFailsInItsTransaction(t *testing.T) {
 	t.Parallel()
 	s, records := openShop(t)
-	l, err := listener.NewDedupConcurrentListener("shop", records, listener.Options{Key: listener.KeyFromKeys()})
+	l, err := listener.NewDedupConcurrentListener("shop", records,
+		listener.Options{Key: listener.KeyFromKeys(), Guard: noLog})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +189,7 @@ func TestABatchRunsInTransactionsOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s, records := openShop(t)
 	l, err := listener.NewDedupConcurrentListener("shop", records,
-		listener.Options{Key: listener.KeyFromKeys(), BatchSize: 8})
+		listener.Options{Key: listener.KeyFromKeys(), BatchSize: 8, Guard: noLog})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +223,8 @@ func TestTxWithoutTransactionsAcknowledgesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := listener.NewDedupConcurrentListener("shop", records, listener.Options{Key: listener.KeyFromKeys()})
+	l, err := listener.NewDedupConcurrentListener("shop", records,
+		listener.Options{Key: listener.KeyFromKeys(), Guard: noLog})
 	if err != nil {
 		t.Fatal(err)
 	}

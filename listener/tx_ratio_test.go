@@ -15,7 +15,8 @@ import (
 // turns, so that a busy moment hits them alike.
 func TestARecordInItsTransactionTakesLittleOfTheThroughput(t *testing.T) {
 	s, records := openShop(t)
-	l, err := listener.NewDedupConcurrentListener("shop", records, listener.Options{Key: listener.KeyFromKeys()})
+	l, err := listener.NewDedupConcurrentListener("shop", records,
+		listener.Options{Key: listener.KeyFromKeys(), Guard: noLog})
 	if err != nil {
 		t.Fatal(err)
 	}

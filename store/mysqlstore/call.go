@@ -20,10 +20,11 @@ const (
 	opRenew
 	opPark
 	opFence
+	opTransact // a record that says done from the start, in a transaction
 )
 
 var opNames = [...]string{opClaim: "claim", opComplete: "complete", opRelease: "release", opRenew: "renew",
-	opPark: "park", opFence: "fence"}
+	opPark: "park", opFence: "fence", opTransact: "transact"}
 
 // call is one step of one record, and what came of it.
 type call struct {

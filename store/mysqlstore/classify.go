@@ -36,8 +36,10 @@ const (
 	erAccessDenied     = 1045
 	erSyntax           = 1064
 	erManyPrepared     = 1461
+	erDuplicate        = 1062
 	erLockWaitTimeout  = 1205
 	erDeadlock         = 1213
+	erNoSavepoint      = 1305
 	erReadOnly         = 1290
 	erReadOnlyTx       = 1792
 	erReadOnlyMode     = 1836

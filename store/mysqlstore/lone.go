@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// lone is the statement for one claim, or for one complete, prepared: to read it
-// takes the server longer than to execute it.
+// lone is the statement for one claim, one complete or one transaction, prepared:
+// to read it takes the server longer than to execute it.
 type lone struct {
 	stmt    atomic.Pointer[sql.Stmt]
 	mu      sync.Mutex  // held while it is being prepared
@@ -18,11 +18,8 @@ type lone struct {
 // prepared is the statement for a call that goes by itself, or nil if it has
 // none, or none yet.
 func (s *Store) prepared(ctx context.Context, c *call) *sql.Stmt {
-	if c.op != opClaim && c.op != opComplete {
-		return nil
-	}
-	l := &s.lone[at(c.op == opComplete)]
-	if l.refused.Load() {
+	l := s.loneOf(c.op)
+	if l == nil || l.refused.Load() {
 		return nil
 	}
 	if stmt := l.stmt.Load(); stmt != nil || !l.mu.TryLock() {
@@ -36,6 +33,19 @@ func (s *Store) prepared(ctx context.Context, c *call) *sql.Stmt {
 	}
 	l.stmt.Store(stmt)
 	return stmt
+}
+
+// loneOf is the statement for an op, nil if it has none.
+func (s *Store) loneOf(op op) *lone {
+	switch op {
+	case opClaim:
+		return &s.lone[0]
+	case opComplete:
+		return &s.lone[1]
+	case opTransact:
+		return &s.lone[2]
+	}
+	return nil
 }
 
 // neverPrepares reports whether an error says that statements cannot be prepared,
@@ -53,7 +63,7 @@ func (s *Store) alone(ctx context.Context, stmt *sql.Stmt, c *call) {
 		err = c.answered(result)
 	}
 	if neverPrepares(err) { // on a connection that is new
-		s.lone[at(c.op == opComplete)].refused.Store(true)
+		s.loneOf(c.op).refused.Store(true)
 	}
 	if err != nil {
 		c.failed(err)
@@ -67,14 +77,17 @@ func (s *Store) loneText(op op) string {
 		text += "?,"
 	}
 	status := "'CONSUMING'"
-	if op == opComplete {
+	if op != opClaim {
 		status = "'CONSUMED'"
 	}
 	text += status + ",?,?,?,?,?,?,?," + now + "," + now + "+?"
 	if s.compat() {
 		text += ",?"
 	}
-	return text + ")" + s.texts.upsert[1]
+	if text += ")"; op == opTransact { // which a record of the key makes fail
+		return text
+	}
+	return text + s.texts.upsert[1]
 }
 
 // loneArgs are the values of the row of c.

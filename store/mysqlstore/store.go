@@ -23,7 +23,7 @@ type Store struct {
 	texts   texts
 	line    *line.Line[[sha256.Size]byte, *call]
 	gate    gate
-	lone    [2]lone // by whether it completes
+	lone    [3]lone // by loneOf
 }
 
 var (

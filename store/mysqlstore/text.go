@@ -92,7 +92,7 @@ func (s *Store) appendRow(text []byte, c *call) []byte {
 	text = append(text, '(')
 	text = s.appendNames(text, c)
 	status := ",'CONSUMING',"
-	if c.op == opComplete {
+	if c.op != opClaim {
 		status = ",'CONSUMED',"
 	}
 	numbers, expires := s.rowValues(c)
@@ -112,8 +112,11 @@ func (s *Store) appendRow(text []byte, c *call) []byte {
 // rowValues are what a claim or a complete inserts from attempts to found, and
 // how far from now it expires.
 func (s *Store) rowValues(c *call) (numbers [6]int64, expires int64) {
-	if c.op == opComplete {
+	switch c.op {
+	case opComplete:
 		return [...]int64{0, 0, 0, 0, c.keep, codeRecreated}, c.keep
+	case opTransact:
+		return [...]int64{1, 0, 0, 0, c.keep, codeCompleted}, c.keep
 	}
 	return [...]int64{1, c.maxAttempts, c.lease, c.horizon, c.keep, 0}, c.lease + s.beyond(c)
 }

@@ -16,68 +16,125 @@ import (
 // through the pool of the store, which needs a connection for each do that runs
 // at once.
 //
-// The record is the first thing that the transaction writes and the last: if the
-// server has undone it in between, because of a deadlock that do did not report,
-// nothing is committed.
+// The record is the first thing that the transaction writes, and the last thing
+// that it looks after: if the server has undone the transaction in between,
+// because of a deadlock that do did not report, nothing is committed.
 func (s *Store) Transact(ctx context.Context, r store.TxRequest,
 	do func(ctx context.Context, tx *sql.Tx, attempt int) error) (store.Verdict, error) {
 	if err := r.Validate(); err != nil {
 		return store.Verdict{}, fmt.Errorf("mysqlstore: transact: %w", err)
 	}
-	var claim call
-	s.call(&claim, opClaim, r.Key, r.Token)
-	claim.lease, claim.horizon = time.Minute.Milliseconds(), time.Minute.Milliseconds() // which nobody ever sees
-	tx, err := s.begin(ctx, &claim)
+	x := &transaction{store: s}
+	s.call(&x.record, opTransact, r.Key, r.Token)
+	x.record.keep = r.Keep.Milliseconds()
+	v, err := x.begin(ctx)
 	if err != nil {
 		return store.Verdict{}, s.transactFailed(err, store.NotApplied)
 	}
-	defer tx.Rollback() // does nothing after the commit
-	if claim.verdict.State != store.Claimed {
-		return claim.verdict, nil
+	defer x.tx.Rollback() // does nothing after the commit
+	if v.State != store.Claimed {
+		return v, nil
 	}
-	if err := do(ctx, tx, claim.verdict.Attempt); err != nil {
-		return claim.verdict, err
+	if err := do(ctx, x.tx, v.Attempt); err != nil {
+		return v, err
 	}
-	complete := claim
-	complete.op, complete.keep = opComplete, r.Keep.Milliseconds()
-	if err := s.within(ctx, tx, &complete); err != nil {
-		return claim.verdict, s.transactFailed(err, store.NotApplied)
+	if err := x.complete(ctx); err != nil {
+		return v, s.transactFailed(err, store.NotApplied)
 	}
-	if complete.completion != store.Completed {
-		return claim.verdict, s.transactFailed(errUndone, store.NotApplied)
-	}
-	return claim.verdict, s.commit(ctx, tx, &complete)
+	return v, s.commit(ctx, x.tx, &x.record)
+}
+
+// transaction is one that the record of a key is part of.
+type transaction struct {
+	store  *Store
+	record call // says done; its op is opTransact
+	tx     *sql.Tx
+	fresh  bool // there was no record: the new one says done already
 }
 
 // errUndone is a transaction whose record has gone.
 var errUndone = errors.New("the server has undone the transaction while the callback ran, which did not return that error")
 
-// begin begins a transaction that claims. Before the callback has run a deadlock
-// can be repeated.
-func (s *Store) begin(ctx context.Context, claim *call) (*sql.Tx, error) {
+// begin begins a transaction that claims. Nearly always there is no record: one
+// that says done is inserted at once. Otherwise the transaction is begun again,
+// because a refused INSERT keeps the row locked for readers, and two of them would
+// deadlock. Before the callback has run a deadlock can be repeated.
+func (x *transaction) begin(ctx context.Context) (v store.Verdict, err error) {
+	claim := x.insert
 	for try := 0; ; try++ {
-		tx, err := s.db.BeginTx(ctx, nil)
-		if err != nil {
-			return nil, noConn(err)
+		if x.tx, err = x.store.db.BeginTx(ctx, nil); err != nil {
+			return v, noConn(err)
 		}
-		if err = s.within(ctx, tx, claim); err == nil {
-			return tx, nil
+		if v, err = claim(ctx); err == nil {
+			return v, nil
 		}
-		_ = tx.Rollback() // nothing has been written
-		if !deadlock(err) || try == deadlocks || !pause(ctx, try) {
-			return nil, err
+		_ = x.tx.Rollback() // nothing has been written
+		if number(err) == erDuplicate && x.fresh {
+			claim, x.fresh = x.claim, false
+			continue
+		}
+		if !deadlock(err) || try >= deadlocks || !pause(ctx, try) {
+			return v, err
 		}
 	}
 }
 
-// within makes a claim or a complete in a transaction.
-func (s *Store) within(ctx context.Context, tx *sql.Tx, c *call) error {
+// insert makes a record that says done, and sets a savepoint, which is gone if the
+// server undoes the transaction.
+func (x *transaction) insert(ctx context.Context) (v store.Verdict, err error) {
+	x.fresh = true
+	if stmt := x.store.prepared(ctx, &x.record); stmt != nil {
+		_, err = x.tx.StmtContext(ctx, stmt).ExecContext(ctx, x.store.loneArgs(&x.record)...)
+	} else {
+		_, err = x.tx.ExecContext(ctx, x.store.texts.upsert[0]+string(x.store.appendRow(nil, &x.record)))
+	}
+	if lockTimeout(err) {
+		return store.Verdict{State: store.Busy, Left: lockedLeft}, nil
+	}
+	if err == nil {
+		_, err = x.tx.ExecContext(ctx, "SAVEPOINT dedup_record")
+	}
+	return store.Verdict{State: store.Claimed, Attempt: 1}, err
+}
+
+// claim takes over a record if it may.
+func (x *transaction) claim(ctx context.Context) (store.Verdict, error) {
+	claim := x.record
+	claim.op, claim.keep = opClaim, 0
+	claim.lease, claim.horizon = time.Minute.Milliseconds(), time.Minute.Milliseconds() // which nobody ever sees
+	err := x.upsert(ctx, &claim)
+	return claim.verdict, err
+}
+
+// complete finds out whether everything is still there that the transaction has
+// written, and has the record say done.
+func (x *transaction) complete(ctx context.Context) error {
+	if x.fresh {
+		_, err := x.tx.ExecContext(ctx, "RELEASE SAVEPOINT dedup_record")
+		if number(err) == erNoSavepoint {
+			return errUndone
+		}
+		return err
+	}
+	complete := x.record
+	complete.op = opComplete
+	if err := x.upsert(ctx, &complete); err != nil {
+		return err
+	}
+	if complete.completion != store.Completed {
+		return errUndone
+	}
+	return nil
+}
+
+// upsert makes a claim or a complete in the transaction.
+func (x *transaction) upsert(ctx context.Context, c *call) error {
 	var result sql.Result
 	var err error
-	if stmt := s.prepared(ctx, c); stmt != nil {
-		result, err = tx.StmtContext(ctx, stmt).ExecContext(ctx, s.loneArgs(c)...)
+	if stmt := x.store.prepared(ctx, c); stmt != nil {
+		result, err = x.tx.StmtContext(ctx, stmt).ExecContext(ctx, x.store.loneArgs(c)...)
 	} else {
-		result, err = tx.ExecContext(ctx, s.upsert([]*call{c}))
+		result, err = x.tx.ExecContext(ctx, x.store.upsert([]*call{c}))
 	}
 	if err == nil {
 		err = c.answered(result)
