@@ -6,8 +6,9 @@
 #   DEDUP_TEST_SEEDS=1000000 scripts/test.sh -run TestRandomSchedules    more seeds of the simulation than 50,000
 #   DEDUP_TEST_DOWN=1 scripts/test.sh   stop the servers at the end; by default they stay for the next run
 #
-# Chaos goes on for DEDUP_TEST_CHAOS (2m) over Redis, DEDUP_TEST_CHAOS_MYSQL (45s) over MySQL and DEDUP_TEST_CHAOS_TX (45s)
-# among transactions, and the long outage of the former two for DEDUP_TEST_OUTAGE (20s). Longer:
+# Chaos goes on for DEDUP_TEST_CHAOS (2m) over Redis, DEDUP_TEST_CHAOS_MYSQL (45s) over MySQL and
+# DEDUP_TEST_CHAOS_TX (45s) among transactions, and the long outage of the former two for DEDUP_TEST_OUTAGE (20s).
+# Longer:
 #   DEDUP_TEST_CHAOS=10m DEDUP_TEST_CHAOS_MYSQL=10m DEDUP_TEST_CHAOS_TX=20m DEDUP_TEST_OUTAGE=5m \
 #     scripts/test.sh -run 'Chaos|LongOutage' -timeout 60m
 set -euo pipefail

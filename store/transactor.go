@@ -26,7 +26,8 @@ type Transactor interface {
 	// do must neither commit nor roll back, nor go on with tx after it has
 	// returned. A transaction of another key that needs the same rows of the user
 	// waits for this one; a deadlock of the two is an error of do.
-	Transact(ctx context.Context, r TxRequest, do func(ctx context.Context, tx *sql.Tx, attempt int) error) (Verdict, error)
+	Transact(ctx context.Context, r TxRequest,
+		do func(ctx context.Context, tx *sql.Tx, attempt int) error) (Verdict, error)
 }
 
 // TxRequest is what [Transactor].Transact is asked for. All fields are required.

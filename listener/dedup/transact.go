@@ -27,7 +27,9 @@ type transaction struct {
 func (g *Guard) Transacts() bool { return g.transactor != nil }
 
 // DoTx is [Guard.DeliverTx] without what else is known.
-func (g *Guard) DoTx(ctx context.Context, k store.Key, p Policy, fn func(context.Context, *sql.Tx) error) (Outcome, error) {
+func (g *Guard) DoTx(
+	ctx context.Context, k store.Key, p Policy, fn func(context.Context, *sql.Tx) error,
+) (Outcome, error) {
 	r := g.DeliverTx(ctx, Delivery{Key: k, Policy: p}, fn)
 	return r.Outcome, r.Err
 }
@@ -71,7 +73,8 @@ func (g *Guard) transact(ctx context.Context, a *attempt) action {
 	defer patience.Stop()
 	var act action
 	begun, failure := false, error(nil)
-	verdict, err := g.transactor.Transact(patient, store.TxRequest{Key: a.key, Token: a.token, Keep: a.machine.policy.Keep},
+	request := store.TxRequest{Key: a.key, Token: a.token, Keep: a.machine.policy.Keep}
+	verdict, err := g.transactor.Transact(patient, request,
 		func(ctx context.Context, tx *sql.Tx, number int) error {
 			if !patience.Stop() {
 				return context.DeadlineExceeded

@@ -53,7 +53,8 @@ type transaction struct {
 }
 
 // errUndone is a transaction whose record has gone.
-var errUndone = errors.New("the server has undone the transaction while the callback ran, which did not return that error")
+var errUndone = errors.New("the server has undone the transaction while the callback ran," +
+	" which did not return that error")
 
 // begin begins a transaction that claims. Nearly always there is no record: one
 // that says done is inserted at once. Otherwise the transaction is begun again,

@@ -68,14 +68,16 @@ func TestWaitIsForGroupsWhoseCallersHaveGone(t *testing.T) {
 		if err := s.Wait(within(t, ample)); err != nil {
 			t.Errorf("wait for nothing: %v", err)
 		}
-		// One call waits for a row alone, the next in a group of its own.
+		// One call waits for a row alone, others that come meanwhile in a group.
 		ctx, leave := context.WithCancel(context.Background())
 		defer leave()
 		var all sync.WaitGroup
-		for range 2 {
-			k := newKey()
+		keys := newKeys(4)
+		for _, k := range keys {
 			claims(t, s, request(k, store.NewToken()), 1)
 			locked(t, db, s, k)
+		}
+		for _, k := range keys {
 			all.Go(func() { _, _ = s.Complete(ctx, k, store.NewToken(), time.Hour) })
 		}
 		var waited error
