@@ -37,7 +37,9 @@
 // Busy after innodb_lock_wait_timeout, which MySQL 5.6 looks at once a second, and
 // in a batch after twice that time. A guard that gives up before takes the lock for
 // an outage: if you have such transactions, set its CallTimeout and ClaimTimeout to
-// 5 s. Errors never contain a key or a password.
+// 5 s. Under REPEATABLE READ a claim that waits so holds up the one new key, too,
+// whose hash would come right before; READ COMMITTED spares that. Errors never
+// contain a key or a password.
 //
 // # Calls that travel together
 //

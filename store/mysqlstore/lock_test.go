@@ -34,7 +34,9 @@ const lockWait = 2 * time.Second
 func TestAKeyWhoseRowIsLockedIsBusyAndHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, address string) {
-		db := pool(t, address, "")
+		// Under REPEATABLE READ a claim that waits for a row also holds up a new key
+		// whose hash comes right before that of the row: one in ten in so small a table.
+		db := pool(t, address, "tx_isolation=%27READ-COMMITTED%27")
 		s := migrated(t, db, mysqlstore.Options{})
 		k := newKey()
 		claims(t, s, request(k, store.NewToken()), 1)
