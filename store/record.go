@@ -110,8 +110,9 @@ type Page struct {
 // Sweeper is a Store whose expired records take up room until they are removed.
 // Nothing but room depends on it: such records count as absent anyway.
 type Sweeper interface {
-	// Sweep removes up to limit expired records, the longest expired first, and
-	// returns how many it removed. Fewer than limit means that there are no more
-	// for now, or that another node is sweeping. A limit below 1 is ErrInvalid.
+	// Sweep removes up to limit expired records, those of each database in the
+	// order of their expiry, and returns how many it removed. Fewer than limit
+	// means that there are no more for now, or that another node is sweeping. A
+	// limit below 1 is ErrInvalid.
 	Sweep(ctx context.Context, limit int) (int, error)
 }

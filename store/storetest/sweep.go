@@ -118,9 +118,11 @@ func (x *trial) isThere(k store.Key) bool {
 	return there
 }
 
-// oldestLeft returns the place of the first key whose record is there, and wants
-// those after it to be there too. The keys are looked at from the last to the
-// first, and again if a sweep may have been at work meanwhile.
+// oldestLeft returns the place of the first key whose record is there. Under
+// FakeTime it wants those after it to be there too; on a server others sweep as
+// well, and several databases under one store have an order each. The keys are
+// looked at from the last to the first, and again if a sweep may have been at work
+// meanwhile.
 func (x *trial) oldestLeft(keys []store.Key) int {
 	for range 5 {
 		oldest, gone, skipped := len(keys), false, false
@@ -131,7 +133,7 @@ func (x *trial) oldestLeft(keys []store.Key) int {
 			}
 			oldest, skipped = i, skipped || gone
 		}
-		if !skipped {
+		if !skipped || !x.h.FakeTime {
 			return oldest
 		}
 		x.wait(x.h.Unit / 5)
