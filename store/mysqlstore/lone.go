@@ -62,11 +62,17 @@ func (s *Store) alone(ctx context.Context, stmt *sql.Stmt, c *call) {
 	if err == nil {
 		err = c.answered(result)
 	}
-	if neverPrepares(err) { // on a connection that is new
-		s.loneOf(c.op).refused.Store(true)
-	}
+	s.unprepared(c.op, err)
 	if err != nil {
 		c.failed(err)
+	}
+}
+
+// unprepared notes that a statement could not be prepared on a connection that is
+// new: from now on its text is sent.
+func (s *Store) unprepared(op op, err error) {
+	if neverPrepares(err) {
+		s.loneOf(op).refused.Store(true)
 	}
 }
 

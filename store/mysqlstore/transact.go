@@ -89,6 +89,7 @@ func (x *transaction) insert(ctx context.Context) (v store.Verdict, err error) {
 	} else {
 		_, err = x.tx.ExecContext(ctx, x.store.texts.upsert[0]+string(x.store.appendRow(nil, &x.record)))
 	}
+	x.store.unprepared(opTransact, err)
 	if lockTimeout(err) {
 		return store.Verdict{State: store.Busy, Left: lockedLeft}, nil
 	}
@@ -137,6 +138,7 @@ func (x *transaction) upsert(ctx context.Context, c *call) error {
 	} else {
 		result, err = x.tx.ExecContext(ctx, x.store.upsert([]*call{c}))
 	}
+	x.store.unprepared(c.op, err)
 	if err == nil {
 		err = c.answered(result)
 	}
