@@ -48,7 +48,7 @@ func overPool(options *mysql.Config, c config.MySQL) (*sql.DB, *mysqlstore.Store
 	if err != nil {
 		return nil, nil, refusedDSN(err)
 	}
-	db := sql.OpenDB(connector)
+	db := sql.OpenDB(mysqlstore.Connector(connector))
 	db.SetMaxOpenConns(c.MaxOpen)
 	db.SetMaxIdleConns(cmp.Or(c.MaxIdle, c.MaxOpen))
 	db.SetConnMaxLifetime(c.MaxLifetime)

@@ -39,7 +39,6 @@ const (
 	erDuplicate        = 1062
 	erLockWaitTimeout  = 1205
 	erDeadlock         = 1213
-	erNoSavepoint      = 1305
 	erReadOnly         = 1290
 	erReadOnlyTx       = 1792
 	erReadOnlyMode     = 1836

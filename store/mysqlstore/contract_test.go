@@ -16,14 +16,18 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, address string) {
-		for _, params := range []string{
+		for i, params := range []string{
 			"",
 			"clientFoundRows=true&tx_isolation=%27READ-COMMITTED%27",
 			"interpolateParams=true&parseTime=true&loc=Asia%2FShanghai&time_zone=%27%2B08%3A00%27&columnsWithAlias=true&multiStatements=true&charset=latin1&sql_mode=%27ANSI%2CNO_BACKSLASH_ESCAPES%27",
 		} {
 			t.Run("with the options "+params, func(t *testing.T) {
 				t.Parallel()
-				db := pool(t, address, params)
+				connector := connectorTo(t, address, params)
+				if i > 0 {
+					connector = mysqlstore.Connector(connector)
+				}
+				db := poolOver(t, connector)
 				s := migrated(t, db, mysqlstore.Options{})
 				h := hooks(db, s)
 				h.Silent = func(t testing.TB) store.Store {

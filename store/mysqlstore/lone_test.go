@@ -1,6 +1,8 @@
 package mysqlstore_test
 
 import (
+	"context"
+	"database/sql"
 	"testing"
 	"time"
 
@@ -21,6 +23,23 @@ func TestAServerThatPreparesNoStatementsExecutesThem(t *testing.T) {
 			k, token := newKey(), store.NewToken()
 			claims(t, s, request(k, token), 1)
 			completes(t, s, k, token, time.Hour, store.Completed)
+			r := store.TxRequest{Key: newKey(), Token: store.NewToken(), Keep: time.Hour}
+			for _, want := range []store.State{store.Claimed, store.Done} {
+				v, err := s.Transact(within(t, ample), r, func(context.Context, *sql.Tx, int) error { return nil })
+				if err != nil || v.State != want {
+					t.Fatalf("transact: got %+v, %v, want %v", v, err, want)
+				}
+			}
+			late := store.TxRequest{Key: newKey(), Token: store.NewToken(), Keep: time.Hour}
+			claims(t, s, request(late.Key, late.Token), 1)
+			if err := s.Release(within(t, ample), late.Key, late.Token, true); err != nil {
+				t.Fatal(err)
+			}
+			late.Token = store.NewToken()
+			v, err := s.Transact(within(t, ample), late, func(context.Context, *sql.Tx, int) error { return nil })
+			if err != nil || v.State != store.Claimed || v.Attempt != 2 {
+				t.Fatalf("transact after a release: got %+v, %v, want attempt 2", v, err)
+			}
 		}
 		works()
 		if number(t, db, "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "+

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/go-sql-driver/mysql" // the driver of the pools
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/mysqlstore"
@@ -32,17 +32,31 @@ func onServers(t *testing.T, test func(t *testing.T, address string)) {
 // pool connects to a server. params are of the driver's DSN.
 func pool(t testing.TB, address, params string) *sql.DB {
 	t.Helper()
-	if params != "" {
-		params = "&" + params
-	}
-	db, err := sql.Open("mysql", "root@tcp("+address+")/dedup?innodb_lock_wait_timeout=1"+params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	return poolOver(t, connectorTo(t, address, params))
+}
+
+func poolOver(t testing.TB, connector driver.Connector) *sql.DB {
+	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(16)
 	db.SetMaxIdleConns(16)
 	t.Cleanup(func() { _ = db.Close() }) // nothing is left to lose
 	return db
+}
+
+func connectorTo(t testing.TB, address, params string) driver.Connector {
+	t.Helper()
+	if params != "" {
+		params = "&" + params
+	}
+	o, err := mysql.ParseDSN("root@tcp(" + address + ")/dedup?innodb_lock_wait_timeout=1" + params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connector, err := mysql.NewConnector(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connector
 }
 
 // table is a name that no other test uses, for a table that is dropped when the

@@ -16,9 +16,10 @@ import (
 // through the pool of the store, which needs a connection for each do that runs
 // at once.
 //
-// The record is the first thing that the transaction writes, and the last thing
-// that it looks after: if the server has undone the transaction in between,
-// because of a deadlock that do did not report, nothing is committed.
+// The record is the first thing that the transaction writes. If the server has
+// undone the transaction in between, because of a deadlock that do did not report,
+// nothing is committed: the record is looked for before the commit, or, where the
+// pool is one over a [Connector], only after an error that do met.
 func (s *Store) Transact(ctx context.Context, r store.TxRequest,
 	do func(ctx context.Context, tx *sql.Tx, attempt int) error) (store.Verdict, error) {
 	if err := r.Validate(); err != nil {
@@ -41,7 +42,7 @@ func (s *Store) Transact(ctx context.Context, r store.TxRequest,
 	if err := x.complete(ctx); err != nil {
 		return v, s.transactFailed(err, store.NotApplied)
 	}
-	return v, s.commit(ctx, x.tx, &x.record)
+	return v, x.commit(ctx)
 }
 
 // transaction is one that the record of a key is part of.
@@ -49,6 +50,7 @@ type transaction struct {
 	store  *Store
 	record call // says done; its op is opTransact
 	tx     *sql.Tx
+	watch  *watch
 	fresh  bool // there was no record: the new one says done already
 }
 
@@ -61,9 +63,11 @@ var errUndone = errors.New("the server has undone the transaction while the call
 // because a refused INSERT keeps the row locked for readers, and two of them would
 // deadlock. Before the callback has run a deadlock can be repeated.
 func (x *transaction) begin(ctx context.Context) (v store.Verdict, err error) {
+	x.store.prepared(ctx, &x.record) // before it is on a connection, of which there may be one
 	claim := x.insert
 	for try := 0; ; try++ {
-		if x.tx, err = x.store.db.BeginTx(ctx, nil); err != nil {
+		x.watch = new(watch)
+		if x.tx, err = x.store.db.BeginTx(context.WithValue(ctx, watchKey{}, x.watch), nil); err != nil {
 			return v, noConn(err)
 		}
 		if v, err = claim(ctx); err == nil {
@@ -71,6 +75,7 @@ func (x *transaction) begin(ctx context.Context) (v store.Verdict, err error) {
 		}
 		_ = x.tx.Rollback() // nothing has been written
 		if number(err) == erDuplicate && x.fresh {
+			x.prepareRest(ctx)
 			claim, x.fresh = x.claim, false
 			continue
 		}
@@ -80,21 +85,21 @@ func (x *transaction) begin(ctx context.Context) (v store.Verdict, err error) {
 	}
 }
 
-// insert makes a record that says done, and sets a savepoint, which is gone if the
-// server undoes the transaction.
+// prepareRest prepares what a transaction needs that finds a record.
+func (x *transaction) prepareRest(ctx context.Context) {
+	for _, op := range []op{opClaim, opComplete} {
+		x.store.prepared(ctx, &call{op: op})
+	}
+}
+
+// insert makes a record that says done.
 func (x *transaction) insert(ctx context.Context) (v store.Verdict, err error) {
 	x.fresh = true
-	if stmt := x.store.prepared(ctx, &x.record); stmt != nil {
-		_, err = x.tx.StmtContext(ctx, stmt).ExecContext(ctx, x.store.loneArgs(&x.record)...)
-	} else {
-		_, err = x.tx.ExecContext(ctx, x.store.texts.upsert[0]+string(x.store.appendRow(nil, &x.record)))
-	}
-	x.store.unprepared(opTransact, err)
+	_, err = x.execute(ctx, &x.record, func() string {
+		return x.store.texts.upsert[0] + string(x.store.appendRow(nil, &x.record))
+	})
 	if lockTimeout(err) {
 		return store.Verdict{State: store.Busy, Left: lockedLeft}, nil
-	}
-	if err == nil {
-		_, err = x.tx.ExecContext(ctx, "SAVEPOINT dedup_record")
 	}
 	return store.Verdict{State: store.Claimed, Attempt: 1}, err
 }
@@ -111,12 +116,13 @@ func (x *transaction) claim(ctx context.Context) (store.Verdict, error) {
 // complete finds out whether everything is still there that the transaction has
 // written, and has the record say done.
 func (x *transaction) complete(ctx context.Context) error {
-	if x.fresh {
-		_, err := x.tx.ExecContext(ctx, "RELEASE SAVEPOINT dedup_record")
-		if number(err) == erNoSavepoint {
-			return errUndone
-		}
-		return err
+	switch {
+	case x.watch.undone.Load():
+		return errUndone
+	case x.fresh && !x.watch.doubtful():
+		return nil
+	case x.fresh:
+		return x.look(ctx)
 	}
 	complete := x.record
 	complete.op = opComplete
@@ -129,16 +135,22 @@ func (x *transaction) complete(ctx context.Context) error {
 	return nil
 }
 
+// look wants the record to be there that insert has made. It changes nothing.
+func (x *transaction) look(ctx context.Context) error {
+	text := "UPDATE " + x.store.table() + " SET found = LAST_INSERT_ID(found) WHERE "
+	result, err := x.tx.ExecContext(ctx, string(x.store.appendOwned([]byte(text), []*call{&x.record})))
+	if err != nil {
+		return err
+	}
+	if found, err := result.LastInsertId(); err != nil || found == 0 {
+		return errors.Join(errUndone, err)
+	}
+	return nil
+}
+
 // upsert makes a claim or a complete in the transaction.
 func (x *transaction) upsert(ctx context.Context, c *call) error {
-	var result sql.Result
-	var err error
-	if stmt := x.store.prepared(ctx, c); stmt != nil {
-		result, err = x.tx.StmtContext(ctx, stmt).ExecContext(ctx, x.store.loneArgs(c)...)
-	} else {
-		result, err = x.tx.ExecContext(ctx, x.store.upsert([]*call{c}))
-	}
-	x.store.unprepared(c.op, err)
+	result, err := x.execute(ctx, c, func() string { return x.store.upsert([]*call{c}) })
 	if err == nil {
 		err = c.answered(result)
 	}
@@ -149,45 +161,69 @@ func (x *transaction) upsert(ctx context.Context, c *call) error {
 	return c.err
 }
 
-// commit commits. When the answer is lost the record tells what has happened,
-// read so that a commit which is still on its way is waited for.
-func (s *Store) commit(ctx context.Context, tx *sql.Tx, c *call) error {
-	// Commit of package sql has no context.
-	_, err := tx.ExecContext(ctx, "COMMIT")
+// execute executes the prepared statement of c, or else its text.
+func (x *transaction) execute(ctx context.Context, c *call, text func() string) (sql.Result, error) {
+	if stmt := x.store.prepared(ctx, c); stmt != nil {
+		result, err := x.tx.StmtContext(ctx, stmt).ExecContext(ctx, x.store.loneArgs(c)...)
+		if !neverPrepares(err) {
+			return result, err
+		}
+		x.store.unprepared(c.op, err) // nothing was executed
+	}
+	return x.tx.ExecContext(ctx, text())
+}
+
+// commit commits. When the answer is lost the record tells what has happened.
+func (x *transaction) commit(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return x.store.transactFailed(err, store.NotApplied)
+	}
+	err := x.end(ctx)
 	if err == nil {
 		return nil
 	}
-	_ = tx.Rollback() // ends the connection's part in it, whatever has become of that
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readBackTime)
 	defer cancel()
 	for try := 0; ; try++ {
-		mine, errRead := s.isMine(ctx, c)
+		mine, errRead := x.readBack(ctx)
 		switch {
 		case errRead == nil && mine:
 			return nil
 		case errRead == nil:
-			return s.transactFailed(err, store.NotApplied)
+			return x.store.transactFailed(err, store.NotApplied)
 		}
 		if !pause(ctx, try) {
-			return s.transactFailed(err, store.Unknown)
+			return x.store.transactFailed(err, store.Unknown)
 		}
 	}
+}
+
+// end sends COMMIT under ctx. Commit of package sql has no context, and a
+// connection that does not give it one needs a Rollback to be free.
+func (x *transaction) end(ctx context.Context) error {
+	if x.watch.told.Load() {
+		x.watch.ending = ctx
+		return x.tx.Commit()
+	}
+	_, err := x.tx.ExecContext(ctx, "COMMIT")
+	_ = x.tx.Rollback() // ends the connection's part in it, whatever has become of that
+	return err
 }
 
 // readBackTime is how long a commit whose answer was lost is looked for.
 const readBackTime = 5 * time.Second
 
-// isMine reports whether the record says that c's own token has completed it. It
-// waits for transactions that have written the record and have not ended.
-func (s *Store) isMine(ctx context.Context, c *call) (bool, error) {
-	tx, err := s.db.BeginTx(ctx, nil)
+// readBack reports whether the transaction has been committed. It waits for one
+// that has not ended.
+func (x *transaction) readBack(ctx context.Context) (bool, error) {
+	tx, err := x.store.db.BeginTx(ctx, nil)
 	if err != nil {
 		return false, err
 	}
 	defer tx.Rollback() // it has only read
 	var n int
-	text := "SELECT COUNT(*) FROM " + s.table() + " WHERE " + string(s.appendOwned(nil, []*call{c})) +
-		" AND status = 'CONSUMED' LOCK IN SHARE MODE"
+	text := "SELECT COUNT(*) FROM " + x.store.table() + " WHERE " +
+		string(x.store.appendOwned(nil, []*call{&x.record})) + " AND status = 'CONSUMED' LOCK IN SHARE MODE"
 	err = tx.QueryRowContext(ctx, text).Scan(&n)
 	return n == 1, err
 }

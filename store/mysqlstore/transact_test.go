@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"net"
 	"sync/atomic"
@@ -21,19 +22,41 @@ import (
 type shop struct {
 	t     *testing.T
 	db    *sql.DB // past any proxy
-	s     *mysqlstore.Store
-	sales string // the business table
+	sales string  // the business table
+
+	through *sql.DB // of s
+	s       *mysqlstore.Store
 }
 
-func newShop(t *testing.T, address string, through *sql.DB) *shop {
+func newShop(t *testing.T, address string, through driver.Connector) *shop {
 	t.Helper()
 	db := pool(t, address, "")
-	if through == nil {
-		through = db
-	}
-	b := &shop{t: t, db: db, s: migrated(t, through, mysqlstore.Options{}), sales: table(t, db)}
+	b := &shop{t: t, db: db, sales: table(t, db), through: poolOver(t, through)}
+	b.s = migrated(t, b.through, mysqlstore.Options{})
 	executes(t, db, "CREATE TABLE %s (id INT AUTO_INCREMENT PRIMARY KEY, what VARBINARY(64) NOT NULL) ENGINE=InnoDB", b.sales)
 	return b
+}
+
+// onConnectors runs a test on every server, over connections that tell of errors
+// and over those that do not.
+func onConnectors(t *testing.T, test func(t *testing.T, address string, tell bool)) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		for name, tell := range map[string]bool{"errors are told": true, "errors are not told": false} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t, address, tell)
+			})
+		}
+	})
+}
+
+// telling is c, with connections that tell of errors if they are to.
+func telling(tell bool, c driver.Connector) driver.Connector {
+	if tell {
+		return mysqlstore.Connector(c)
+	}
+	return c
 }
 
 // sell is a callback that sells k.
@@ -68,9 +91,8 @@ func (b *shop) answersTx(k store.Key, want store.State) store.Verdict {
 }
 
 func TestARecordAndTheBusinessAreCommittedTogetherOrNotAtAll(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, address string) {
-		b, k := newShop(t, address, nil), newKey()
+	onConnectors(t, func(t *testing.T, address string, tell bool) {
+		b, k := newShop(t, address, telling(tell, connectorTo(t, address, ""))), newKey()
 		failure := errors.New("no stock")
 		v, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
 			if attempt != 1 {
@@ -92,9 +114,8 @@ func TestARecordAndTheBusinessAreCommittedTogetherOrNotAtAll(t *testing.T) {
 }
 
 func TestATransactionKeepsClearOfClaimsAndTakesLapsedOnesOver(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, address string) {
-		b := newShop(t, address, nil)
+	onConnectors(t, func(t *testing.T, address string, tell bool) {
+		b := newShop(t, address, telling(tell, connectorTo(t, address, "")))
 		held, lapsed, parked, released := newKey(), newKey(), newKey(), newKey()
 		token := store.NewToken()
 		for _, k := range []store.Key{held, lapsed, parked, released} {
@@ -121,9 +142,8 @@ func TestATransactionKeepsClearOfClaimsAndTakesLapsedOnesOver(t *testing.T) {
 }
 
 func TestACopyOfARunningTransactionIsBusy(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, address string) {
-		b, k := newShop(t, address, nil), newKey()
+	onConnectors(t, func(t *testing.T, address string, tell bool) {
+		b, k := newShop(t, address, telling(tell, connectorTo(t, address, ""))), newKey()
 		v, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
 			began := time.Now()
 			b.answersTx(k, store.Busy)
@@ -141,15 +161,14 @@ func TestACopyOfARunningTransactionIsBusy(t *testing.T) {
 }
 
 func TestACommitWhoseAnswerIsLostIsReadBack(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, address string) {
+	onConnectors(t, func(t *testing.T, address string, tell bool) {
 		proxy := testserver.NewProxy(t, address)
 		var armed atomic.Bool
-		b, k := newShop(t, address, watched(t, proxy.Addr(), "COMMIT", func() {
+		b, k := newShop(t, address, telling(tell, watched(t, proxy.Addr(), "COMMIT", func() {
 			if armed.CompareAndSwap(true, false) {
 				proxy.CutReplies(1)
 			}
-		})), newKey()
+		}))), newKey()
 		armed.Store(true)
 		v, err := b.transact(k, b.sell(k))
 		if armed.Load() {
@@ -163,8 +182,8 @@ func TestACommitWhoseAnswerIsLostIsReadBack(t *testing.T) {
 	})
 }
 
-// watched is a pool that calls sees before it sends a statement with this text.
-func watched(t testing.TB, address, text string, sees func()) *sql.DB {
+// watched is a connector whose connections call sees before it sends a statement with this text.
+func watched(t testing.TB, address, text string, sees func()) driver.Connector {
 	t.Helper()
 	config := mysql.NewConfig()
 	config.User, config.Net, config.Addr, config.DBName = "root", "tcp", address, "dedup"
@@ -177,9 +196,7 @@ func watched(t testing.TB, address, text string, sees func()) *sql.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := sql.OpenDB(connector)
-	t.Cleanup(func() { _ = db.Close() }) // nothing is left to lose
-	return db
+	return connector
 }
 
 type watchedConn struct {
@@ -196,10 +213,9 @@ func (c watchedConn) Write(b []byte) (int, error) {
 }
 
 func TestATransactionThatIsCutOffBeforeItsCommitHasNotHappened(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, address string) {
+	onConnectors(t, func(t *testing.T, address string, tell bool) {
 		proxy := testserver.NewProxy(t, address)
-		b, k := newShop(t, address, pool(t, proxy.Addr(), "")), newKey()
+		b, k := newShop(t, address, telling(tell, connectorTo(t, proxy.Addr(), ""))), newKey()
 		b.answersTx(newKey(), store.Claimed) // prepares
 		_, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
 			err := b.sell(k)(ctx, tx, attempt)
@@ -213,30 +229,9 @@ func TestATransactionThatIsCutOffBeforeItsCommitHasNotHappened(t *testing.T) {
 	})
 }
 
-func TestATransactionThatTheServerHasUndoneMeanwhileIsNotCommitted(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, address string) {
-		b, k := newShop(t, address, nil), newKey()
-		_, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
-			// What a deadlock does, and a callback that takes no notice.
-			if _, err := tx.ExecContext(ctx, "ROLLBACK"); err != nil {
-				return err
-			}
-			if _, err := tx.ExecContext(ctx, "BEGIN"); err != nil {
-				return err
-			}
-			return b.sell(k)(ctx, tx, attempt)
-		})
-		fails(t, "transact", err, store.NotApplied)
-		b.sold(k, 0)
-		b.answersTx(k, store.Claimed)
-	})
-}
-
 func TestAPanicOrTheEndOfTheContextRollsATransactionBack(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, address string) {
-		b, k := newShop(t, address, nil), newKey()
+	onConnectors(t, func(t *testing.T, address string, tell bool) {
+		b, k := newShop(t, address, telling(tell, connectorTo(t, address, ""))), newKey()
 		func() {
 			defer func() {
 				if recover() != "out" {
@@ -265,9 +260,8 @@ func TestAPanicOrTheEndOfTheContextRollsATransactionBack(t *testing.T) {
 }
 
 func TestOfManyTransactionsOfAKeyOneIsCommitted(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, address string) {
-		b := newShop(t, address, nil)
+	onConnectors(t, func(t *testing.T, address string, tell bool) {
+		b := newShop(t, address, telling(tell, connectorTo(t, address, "")))
 		keys := newKeys(10)
 		done := make(chan error)
 		for i := range 8 * len(keys) {
@@ -296,9 +290,8 @@ func TestOfManyTransactionsOfAKeyOneIsCommitted(t *testing.T) {
 }
 
 func TestATransactionIsOneOfItsShard(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, address string) {
-		a, b := newShop(t, address, nil), newShop(t, address, nil)
+	onConnectors(t, func(t *testing.T, address string, tell bool) {
+		a, b := newShop(t, address, telling(tell, connectorTo(t, address, ""))), newShop(t, address, telling(tell, connectorTo(t, address, "")))
 		s, err := mysqlstore.NewSharded(func(k store.Key) int { return len(k.Tag) }, a.s, b.s)
 		if err != nil {
 			t.Fatal(err)
@@ -319,5 +312,20 @@ func TestATransactionIsOneOfItsShard(t *testing.T) {
 			shop.sold(k, 1)
 			answers(t, shop.s, k, store.Done)
 		}
+	})
+}
+
+func TestAPoolOfOneConnectionIsEnoughForOneTransactionAtATime(t *testing.T) {
+	onConnectors(t, func(t *testing.T, address string, tell bool) {
+		b, k := newShop(t, address, telling(tell, connectorTo(t, address, ""))), newKey()
+		b.through.SetMaxOpenConns(1)
+		token := store.NewToken()
+		claims(t, b.s, request(k, token), 1)
+		if err := b.s.Release(within(t, ample), k, token, false); err != nil {
+			t.Fatal(err)
+		}
+		b.answersTx(newKey(), store.Claimed)
+		b.answersTx(k, store.Claimed)
+		b.sold(k, 1)
 	})
 }

@@ -1,0 +1,124 @@
+package mysqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
+
+// lastOnes are statements that lock row 2 of a table, each in another way.
+var lastOnes = map[string]func(ctx context.Context, tx *sql.Tx, table string) error{
+	"a text": func(ctx context.Context, tx *sql.Tx, table string) error {
+		_, err := tx.ExecContext(ctx, "UPDATE "+table+" SET n = n + 1 WHERE id = 2")
+		return err
+	},
+	"a text with arguments": func(ctx context.Context, tx *sql.Tx, table string) error {
+		_, err := tx.ExecContext(ctx, "UPDATE "+table+" SET n = n + ? WHERE id = ?", 1, 2)
+		return err
+	},
+	"a prepared statement": func(ctx context.Context, tx *sql.Tx, table string) error {
+		stmt, err := tx.PrepareContext(ctx, "UPDATE "+table+" SET n = n + ? WHERE id = ?")
+		if err != nil {
+			return err
+		}
+		_, err = stmt.ExecContext(ctx, 1, 2)
+		return err
+	},
+	"a query": func(ctx context.Context, tx *sql.Tx, table string) error {
+		return tx.QueryRowContext(ctx, "SELECT n FROM "+table+" WHERE id = 2 FOR UPDATE").Scan(new(int))
+	},
+	"a prepared query": func(ctx context.Context, tx *sql.Tx, table string) error {
+		stmt, err := tx.PrepareContext(ctx, "SELECT n FROM "+table+" WHERE id = ? FOR UPDATE")
+		if err != nil {
+			return err
+		}
+		return stmt.QueryRowContext(ctx, 2).Scan(new(int))
+	},
+	"a later row of a query": func(ctx context.Context, tx *sql.Tx, table string) error {
+		rows, err := tx.QueryContext(ctx, "SELECT n FROM "+table+" WHERE id BETWEEN 1 AND 2 ORDER BY id FOR UPDATE")
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			continue
+		}
+		return rows.Err()
+	},
+}
+
+// With a connector that tells of errors what a callback does after a deadlock is
+// refused; with another one it is executed, in no transaction.
+func TestATransactionThatADeadlockHasUndoneIsNotCommitted(t *testing.T) {
+	onConnectors(t, func(t *testing.T, address string, tell bool) {
+		for name, last := range lastOnes {
+			t.Run("with "+name, func(t *testing.T) {
+				t.Parallel()
+				b, k := newShop(t, address, telling(tell, connectorTo(t, address, ""))), newKey()
+				v, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
+					b.deadlock(ctx, tx, last)
+					if err := b.sell(k)(ctx, tx, attempt); (err != nil) != tell {
+						t.Errorf("a statement after the deadlock: got %v, want it refused: %t", err, tell)
+					}
+					return nil
+				})
+				fails(t, "transact", err, store.NotApplied)
+				if v.State == store.Done {
+					t.Errorf("got %+v", v)
+				}
+				if tell {
+					b.sold(k, 0)
+				}
+				b.answersTx(k, store.Claimed) // nothing says done
+			})
+		}
+	})
+}
+
+// deadlock has tx be the victim of a deadlock, which its last statement meets.
+func (b *shop) deadlock(ctx context.Context, tx *sql.Tx,
+	last func(ctx context.Context, tx *sql.Tx, table string) error) {
+	b.t.Helper()
+	stock := table(b.t, b.db)
+	executes(b.t, b.db, "CREATE TABLE %s (id INT PRIMARY KEY, n INT NOT NULL) ENGINE=InnoDB", stock)
+	executes(b.t, b.db, "INSERT INTO %s VALUES (1, 0), (2, 0)", stock)
+	take := func(tx *sql.Tx, row string) error {
+		_, err := tx.ExecContext(ctx, "UPDATE "+stock+" SET n = n + 1 WHERE id = "+row)
+		return err
+	}
+	rival, err := b.db.BeginTx(ctx, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer rival.Rollback() // it is not about the rival
+	heavy := "INSERT INTO " + b.sales + " (what) VALUES ('x')" + strings.Repeat(", ('x')", 100)
+	for _, tx := range []*sql.Tx{tx, rival} {
+		if _, err := tx.ExecContext(ctx, "SET SESSION innodb_lock_wait_timeout = 50"); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	if _, err := rival.ExecContext(ctx, heavy); err != nil { // so that the other is the victim
+		b.t.Fatal(err)
+	}
+	if err := take(rival, "2"); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := take(tx, "1"); err != nil {
+		b.t.Fatal(err)
+	}
+	rivals := make(chan error)
+	go func() { rivals <- take(rival, "1") }()
+	var met *mysql.MySQLError
+	if err := last(ctx, tx, stock); !errors.As(err, &met) || met.Number != 1213 {
+		b.t.Errorf("got %v, want a deadlock", err)
+	}
+	if err := <-rivals; err != nil {
+		b.t.Errorf("the rival: %v", err)
+	}
+}

@@ -1,0 +1,177 @@
+package mysqlstore
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"sync/atomic"
+)
+
+// Connector returns c with connections that tell [Store.Transact] of the errors
+// that its callback meets: pass it to sql.OpenDB. A transaction then takes two round
+// trips less, because without an error the server cannot have undone it. And after
+// a deadlock, which does undo it, the callback's further statements are refused;
+// otherwise the server would execute each by itself. The connections are for the
+// rest what those of c are, except to the function of [database/sql.Conn.Raw].
+//
+// c is that of a driver like go-sql-driver/mysql or of a wrapper around it.
+// Connections that lack what those have are left as they are.
+func Connector(c driver.Connector) driver.Connector { return connector{c} }
+
+type connector struct{ driver.Connector }
+
+// Connect makes a connection.
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if full, ok := conn.(fullConn); ok {
+		return &watchedConn{fullConn: full}, err
+	}
+	return conn, err
+}
+
+// Close closes the wrapped connector if it can be.
+func (c connector) Close() error {
+	if closer, ok := c.Connector.(io.Closer); ok {
+		return closer.Close()
+	}
+	return nil
+}
+
+// watch is told what goes wrong in the transaction that is begun under a context
+// which has it.
+type watch struct {
+	told   atomic.Bool // the connection is a watchedConn
+	failed atomic.Bool // something has: the server may have undone the transaction
+	undone atomic.Bool // it has
+
+	ending context.Context // of the commit
+}
+
+type watchKey struct{}
+
+// doubtful reports whether the transaction may have been undone.
+func (w *watch) doubtful() bool { return !w.told.Load() || w.failed.Load() }
+
+// fullConn is what the connections of the driver can do.
+type fullConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+	driver.NamedValueChecker
+}
+
+// watchedConn tells a watch of errors. Package sql serialises its calls.
+type watchedConn struct {
+	fullConn
+	watch *watch // of the transaction that is open, or nil
+}
+
+// note tells of an error, and returns it.
+func (c *watchedConn) note(err error) error {
+	if err == nil || c.watch == nil || errors.Is(err, driver.ErrSkip) || err == io.EOF {
+		return err
+	}
+	c.watch.undone.Store(c.watch.undone.Load() || number(err) == erDeadlock)
+	c.watch.failed.Store(true)
+	return err
+}
+
+// refused is the error of a statement that must not be executed.
+func (c *watchedConn) refused() error {
+	if c.watch != nil && c.watch.undone.Load() {
+		return errRefused
+	}
+	return nil
+}
+
+// errRefused is what a callback is told that goes on after a deadlock.
+var errRefused = errors.New("mysqlstore: the server has undone this transaction because of a deadlock:" +
+	" return that error")
+
+// BeginTx begins a transaction, which is watched if ctx asks for it.
+func (c *watchedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	tx, err := c.fullConn.BeginTx(ctx, o)
+	w, _ := ctx.Value(watchKey{}).(*watch)
+	if err != nil || w == nil {
+		return tx, err
+	}
+	w.told.Store(true)
+	c.watch = w
+	return watchedTx{tx, c}, nil
+}
+
+// ResetSession is called before the connection is used for something else.
+func (c *watchedConn) ResetSession(ctx context.Context) error {
+	c.watch = nil
+	return c.fullConn.ResetSession(ctx)
+}
+
+// ExecContext executes a statement.
+func (c *watchedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if err := c.refused(); err != nil {
+		return nil, err
+	}
+	result, err := c.fullConn.ExecContext(ctx, query, args)
+	return result, c.note(err)
+}
+
+// QueryContext executes a query.
+func (c *watchedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if err := c.refused(); err != nil {
+		return nil, err
+	}
+	rows, err := c.fullConn.QueryContext(ctx, query, args)
+	return c.rows(rows), c.note(err)
+}
+
+// PrepareContext prepares a statement.
+func (c *watchedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	if err := c.refused(); err != nil {
+		return nil, err
+	}
+	stmt, err := c.fullConn.PrepareContext(ctx, query)
+	if err := c.note(err); err != nil {
+		return nil, err
+	}
+	if full, ok := stmt.(fullStmt); ok {
+		return watchedStmt{full, c}, nil
+	}
+	c.unwatched()
+	return stmt, nil
+}
+
+// unwatched makes the open transaction doubtful, because something in it cannot
+// be watched.
+func (c *watchedConn) unwatched() {
+	if c.watch != nil {
+		c.watch.failed.Store(true)
+	}
+}
+
+type watchedTx struct {
+	driver.Tx
+	conn *watchedConn
+}
+
+// Commit commits under the context that the watch has for that.
+func (t watchedTx) Commit() error {
+	ctx := t.conn.watch.ending
+	t.conn.watch = nil
+	if ctx == nil {
+		return t.Tx.Commit()
+	}
+	_, err := t.conn.fullConn.ExecContext(ctx, "COMMIT", nil)
+	return err
+}
+
+// Rollback rolls back.
+func (t watchedTx) Rollback() error {
+	t.conn.watch = nil
+	return t.Tx.Rollback()
+}
