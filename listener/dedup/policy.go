@@ -2,7 +2,6 @@ package dedup
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -53,21 +52,22 @@ func (o Outage) String() string {
 	return fmt.Sprintf("Outage(%d)", uint8(o))
 }
 
+// Verifier looks up whether the effect of a key is there. A [Policy] has it asked
+// before a take-over runs, because the earlier owner may have died after its effect
+// and before recording it, and after a [Loss] before first runs, too, which may not
+// be the first. It runs under the renewed lease of the claim. The same function may
+// be the Verifier of a reconcile.Reconciler.
+type Verifier = store.Verifier
+
 // Finding is a Verifier's answer. The zero Finding is Unknown.
-type Finding uint8
+type Finding = store.Finding
 
 // The answers of a Verifier.
 const (
-	Unknown     Finding = iota // cannot tell; the message is deferred
-	Happened                   // the effect is there; the key is completed without a run
-	NotHappened                // the effect is not there; the callback runs
+	Unknown     = store.FindingUnknown // cannot tell; the message is deferred
+	Happened    = store.Happened       // the effect is there; the key is completed without a run
+	NotHappened = store.NotHappened    // the effect is not there; the callback runs
 )
-
-// Verifier looks up whether the effect of k is there. It is asked before a
-// take-over runs, because the earlier owner may have died after its effect and
-// before recording it. After a [Loss] it is asked before first runs, too, which
-// may not be the first. It runs under the renewed lease of the claim.
-type Verifier func(ctx context.Context, k store.Key) (Finding, error)
 
 // Policy says how the messages of one topic are treated. Zero fields take the
 // Default constants.

@@ -6,8 +6,8 @@
 // Start with [New] and run [Reconciler.Run] beside the consumer, in as many
 // processes as you like. It looks for claims that have been over for
 // Options.Overdue, in small pages, and takes each over as a consumer does, so
-// that one reconciler or consumer at a time is at a key. Then your [Verifier]
-// tells what became of the operation:
+// that one reconciler or consumer at a time is at a key. Then your [Verifier],
+// which may be that of the consumers, tells what became of the operation:
 //
 //   - [Happened]: the record is completed.
 //   - [NotHappened]: the claim is given back, and then Options.Retry is called,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -68,13 +69,24 @@ func finds(f reconcile.Finding, err error) reconcile.Verifier {
 	return func(context.Context, store.Key) (reconcile.Finding, error) { return f, err }
 }
 
-func TestTheVerifierOfPackageDedupCanBeUsed(t *testing.T) {
+// One function serves consumers and reconcilers only as long as the types are one.
+func TestConsumersAndReconcilersHaveOneVerifier(t *testing.T) {
 	t.Parallel()
-	for from, want := range map[dedup.Finding]reconcile.Finding{
+	type pair [2]reflect.Type
+	for _, types := range []pair{
+		{reflect.TypeFor[dedup.Verifier](), reflect.TypeFor[reconcile.Verifier]()},
+		{reflect.TypeFor[dedup.Finding](), reflect.TypeFor[reconcile.Finding]()},
+		{reflect.TypeOf(dedup.Unknown), reflect.TypeOf(reconcile.Unknown)},
+	} {
+		if types[0] != types[1] {
+			t.Errorf("%v and %v are two types, want one", types[0], types[1])
+		}
+	}
+	for in, here := range map[store.Finding]store.Finding{
 		dedup.Unknown: reconcile.Unknown, dedup.Happened: reconcile.Happened, dedup.NotHappened: reconcile.NotHappened,
 	} {
-		if got := reconcile.Finding(from); got != want {
-			t.Errorf("dedup's %d is %d here, want %d", from, got, want)
+		if in != here {
+			t.Errorf("package dedup says %d, package reconcile %d, want one answer", in, here)
 		}
 	}
 }

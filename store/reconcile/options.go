@@ -34,7 +34,8 @@ const (
 // Options tell a [Reconciler] what to look for and how much at a time. Verifier
 // and Retry are required; zero fields of the rest take the Default constants.
 type Options struct {
-	// Verifier looks up whether the effect of a key is there.
+	// Verifier looks up whether the effect of a key is there. Let it be the one
+	// that the consumers' dedup.Policy has.
 	Verifier Verifier
 
 	// Retry makes the operation of a key happen that has not, by publishing its

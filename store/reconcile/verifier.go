@@ -9,21 +9,21 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 )
 
-// Finding is a Verifier's answer. The zero Finding is Unknown, and so is any
-// value without a name.
-type Finding uint8
+// Verifier looks up whether the effect of a key is there. An error or a panic is
+// Unknown. The same function may be the Verifier of the consumers' dedup.Policy,
+// which asks it before it runs a key again.
+type Verifier = store.Verifier
+
+// Finding is a Verifier's answer. The zero Finding is Unknown, and so is any value
+// without a name.
+type Finding = store.Finding
 
 // The answers of a Verifier.
 const (
-	Unknown     Finding = iota // cannot tell; the key is asked about again
-	Happened                   // the effect is there; the key is completed
-	NotHappened                // the effect is not there; the key is retried
+	Unknown     = store.FindingUnknown // cannot tell; the key is asked about again
+	Happened    = store.Happened       // the effect is there; the key is completed
+	NotHappened = store.NotHappened    // the effect is not there; the key is retried
 )
-
-// Verifier looks up whether the effect of k is there. An error or a panic is
-// Unknown. It has the shape of the Verifier of package dedup, whose findings
-// have the same names and numbers: return Finding(f) to use one for both.
-type Verifier func(ctx context.Context, k store.Key) (Finding, error)
 
 var errUndecided = errors.New("the Verifier cannot tell")
 
