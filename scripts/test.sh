@@ -34,6 +34,9 @@ fail() { echo "FAIL  $*"; failed=yes; }
 
 packages() { go list ./... | grep "$@"; }
 
+# Samples with dependencies of their own are modules of their own.
+nested_modules() { find sample -name go.mod -exec dirname {} \;; }
+
 # The packages that talk to the broker go one after another: two cores do not keep two rebalances
 # within the times that the tests allow.
 all_tests() {
@@ -42,6 +45,10 @@ all_tests() {
   go test -json -race -count=1 -timeout 10m "$@" $(packages -E "$is_raced") || code=1
   # shellcheck disable=SC2046
   go test -json -count=1 -p 1 -timeout 15m "$@" $(packages -vE "$is_raced|$is_scripts") || code=1
+  local mod
+  for mod in $(nested_modules); do
+    (cd "$mod" && go test -json -count=1 -timeout 5m "$@" ./...) || code=1
+  done
   return $code
 }
 
