@@ -159,7 +159,8 @@ type TxHandler func(ctx context.Context, tx *sql.Tx, m *primitive.MessageExt) er
 // change is there exactly if the record is. The store must be a
 // [store.Transactor], such as mysqlstore, and h must write to the same database
 // and through tx only; whatever else it does, such as a call of another service,
-// may happen again. The policy counts as [dedup.Guard.DeliverTx] says.
+// may happen again. The policy counts as [dedup.Guard.DeliverTx] says. sample/orm
+// has handlers that write by sqlx and by GORM.
 //
 // The messages of a batch run in parallel, up to Options.Parallel; each has its
 // own outcome.
