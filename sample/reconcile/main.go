@@ -133,7 +133,7 @@ func lead(ctx context.Context, s settings, shop *shop, records *mysqlstore.Store
 func finish(
 	ctx context.Context, s settings, shop *shop, records store.Scanner, r *reconcile.Reconciler,
 ) (kills int, err error) {
-	ctx, leave := context.WithCancel(ctx)
+	ctx, leave := context.WithTimeout(ctx, 5*time.Minute)
 	var beside sync.WaitGroup
 	var reconciling, consuming error
 	beside.Go(func() { reconciling = r.Run(ctx) })

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"time"
 )
 
 // The variables that make this program another process of a run, and what it does
@@ -14,6 +15,11 @@ const (
 	roleEnv, nameEnv          = "RECONCILE_ROLE", "RECONCILE_NAME"
 	roleConsume, roleCheckOut = "consume", "check out"
 )
+
+// infancy is how long a process lives at least. A broker that handles the first
+// heartbeat of a consumer after the end of its connection believes for two minutes
+// that it is alive, and keeps queues for it.
+const infancy = 500 * time.Millisecond
 
 // again runs this program in a role, anew whenever it was killed, until ctx ends.
 func again(ctx context.Context, s settings, role string) (kills int, err error) {
@@ -44,6 +50,7 @@ func once(ctx context.Context, s settings, role string) (killed bool, err error)
 	if err != nil {
 		return false, err
 	}
+	began := time.Now()
 	if err := process.Start(); err != nil {
 		return false, err
 	}
@@ -51,6 +58,7 @@ func once(ctx context.Context, s settings, role string) (killed bool, err error)
 	if _, err := io.ReadFull(output, make([]byte, 1)); err != nil {
 		return false, process.Wait()
 	}
+	time.Sleep(time.Until(began.Add(infancy)))
 	_ = process.Process.Kill() // an error means that it has ended, which Wait tells
 	_ = process.Wait()         // killed, as it is to be
 	return true, nil
