@@ -62,16 +62,7 @@ func (m *market) together() delivery {
 // byIndex has the business's own unique index for a record. The library's own
 // records are all lost: every delivery finds a store with nothing in it.
 func (m *market) byIndex() delivery {
-	effect := m.byHand(func(ctx context.Context, tx *sql.Tx, no string) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO "+m.entries+" VALUES (?)", no)
-		if isNumber(err, duplicateEntry) {
-			return dedup.AlreadyDone(err)
-		}
-		if err != nil {
-			return err
-		}
-		return m.book(ctx, tx, no)
-	})
+	effect := m.byHand(m.bookIndexed)
 	return func(ctx context.Context, no string) error {
 		empty, err := memstore.New(memstore.Options{})
 		if err != nil {
@@ -81,6 +72,17 @@ func (m *market) byIndex() delivery {
 			return effect(ctx, msg.GetKeys())
 		}))(ctx, no)
 	}
+}
+
+func (m *market) bookIndexed(ctx context.Context, tx *sql.Tx, no string) error {
+	_, err := tx.ExecContext(ctx, "INSERT INTO "+m.entries+" VALUES (?)", no)
+	if isNumber(err, duplicateEntry) {
+		return dedup.AlreadyDone(err)
+	}
+	if err != nil {
+		return err
+	}
+	return m.book(ctx, tx, no)
 }
 
 // What servers answer.

@@ -2,7 +2,7 @@
 # Measures the hot paths and whole consumers, and prints tables of medians.
 #
 #   scripts/bench.sh          print them
-#   scripts/bench.sh -write   and put them into README.md
+#   scripts/bench.sh -write   and put them into README.md and sample/README.md
 #
 # Packages and consumers take turns, so that a busy minute of the machine hits all of them alike.
 # DEDUP_BENCH_RUNS (5) is the number of turns, DEDUP_BENCH_TIME (300ms) the time of one benchmark and
@@ -10,10 +10,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-write=()
+write=() write_modes=()
 case ${1:-} in
   '') ;;
-  -write) write=(-write README.md) ;;
+  -write) write=(-write README.md) write_modes=(-write sample/README.md) ;;
   *) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;
 esac
 
@@ -28,16 +28,26 @@ for package in "${packages[@]}"; do
   go test -c -o "$work/$package.test" "./$package"
 done
 
+# bench PACKAGE OUTPUT FLAG... takes the benchmarks that the flags choose.
+bench() {
+  (cd "$1" && "$work/$1.test" -test.run '^$' -test.benchmem -test.benchtime "${DEDUP_BENCH_TIME:-300ms}" "${@:3}") \
+    >>"$work/$2" || { cat "$work/$2" >&2; exit 1; }
+}
+
+# The modes of the samples' page have a table of their own.
+modes='^BenchmarkMode$'
 for ((run = 1; run <= ${DEDUP_BENCH_RUNS:-5}; run++)); do
   for package in "${packages[@]}"; do
     echo "bench: run $run of $package" >&2
-    (cd "$package" && "$work/$package.test" -test.run '^$' -test.bench . -test.benchmem \
-      -test.benchtime "${DEDUP_BENCH_TIME:-300ms}") >>"$work/output" || { cat "$work/output" >&2; exit 1; }
+    bench "$package" output -test.bench . -test.skip "$modes"
   done
+  bench listener modes -test.bench "$modes"
 done
 
 redis=$(redis-server --version | grep -oE 'v=[0-9.]+')
 go run ./scripts/benchtab -note "Redis ${redis#v=}" "${write[@]}" <"$work/output"
+mariadb=$(PATH=$PATH:/usr/sbin mariadbd --version | grep -oE '[0-9.]+-MariaDB')
+go run ./scripts/benchtab -figures -note "MariaDB ${mariadb%-*}, Redis ${redis#v=}" "${write_modes[@]}" <"$work/modes"
 consume() {
   go run ./cmd/dedupbench consume -namesrv "$DEDUP_TEST_NAMESRV" -callbacks 64 -reps "${DEDUP_BENCH_RUNS:-5}" \
     -messages "${DEDUP_BENCH_MESSAGES:-20000}" "$@" "${write[@]}"

@@ -28,7 +28,7 @@ const rows = "| `dedup.DoneCopy` | 100 | 99.5 to 300 | 0 | 0 |\n" +
 func TestTheTableShowsMediansOfAllRuns(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := run(strings.NewReader(output), &out, "Redis 7", ""); err != nil {
+	if err := run(strings.NewReader(output), &out, false, "Redis 7", ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{rows, "Median of 2 interleaved runs", "Some Processor", ", Redis 7.\n"} {
@@ -44,7 +44,7 @@ func TestOtherFiguresHaveATableOfTheirOwn(t *testing.T) {
 		"BenchmarkRatio-2   100   17000 ns/op   0.91 x-autopipeline   2.9 x-plain   8 B/op   1 allocs/op\n" +
 		"BenchmarkRatio-2   100   18000 ns/op   0.97 x-autopipeline   3.1 x-plain   8 B/op   1 allocs/op\n"
 	var out strings.Builder
-	if err := run(strings.NewReader(ratios), &out, "", ""); err != nil {
+	if err := run(strings.NewReader(ratios), &out, false, "", ""); err != nil {
 		t.Fatal(err)
 	}
 	want := "| `redisstore.Ratio` | x-autopipeline | 0.94 | 0.91 to 0.97 |\n" +
@@ -54,10 +54,28 @@ func TestOtherFiguresHaveATableOfTheirOwn(t *testing.T) {
 	}
 }
 
+func TestFiguresHaveAColumnEach(t *testing.T) {
+	t.Parallel()
+	const modes = "pkg: example.org/m/listener\n" +
+		"BenchmarkMode/row_lock-2   100   17000 ns/op   3100 tx/s   0.91 x-plain\n" +
+		"BenchmarkMode/alone-2   100   17000 ns/op   4.00 trips   1.00 x-plain\n" +
+		"BenchmarkMode/row_lock-2   100   18000 ns/op   3300 tx/s   0.91 x-plain\n"
+	var out strings.Builder
+	if err := run(strings.NewReader(modes), &out, true, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	want := "| | trips | tx/s | x-plain |\n|---|--:|--:|--:|\n" +
+		"| row lock | – | 3,200 (3,100–3,300) | 0.91 |\n" +
+		"| alone | 4.00 | – | 1.00 |\n"
+	if !strings.HasPrefix(out.String(), want) {
+		t.Errorf("got\n%s\nwhich does not begin with\n%s", out.String(), want)
+	}
+}
+
 func TestNoBenchmarkIsAnError(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := run(strings.NewReader("PASS\n"), &out, "", ""); err == nil {
+	if err := run(strings.NewReader("PASS\n"), &out, false, "", ""); err == nil {
 		t.Error("got no error")
 	}
 }

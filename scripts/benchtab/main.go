@@ -2,8 +2,9 @@
 // Markdown table of medians. Use this when you have several runs of the same
 // benchmarks, as scripts/bench.sh makes them:
 //
-//	go run ./scripts/benchtab [-note TEXT] [-write FILE] < output
+//	go run ./scripts/benchtab [-figures] [-note TEXT] [-write FILE] < output
 //
+// -figures prints what benchmarks measure beside time and memory, a column each.
 // -note adds to the line that says where and with what the figures were taken.
 // -write also puts the table into FILE, between its two marker lines
 // "<!-- bench:begin -->" and "<!-- bench:end -->".
@@ -20,16 +21,17 @@ import (
 )
 
 func main() {
+	figures := flag.Bool("figures", false, "a table of what is measured beside time and memory")
 	note := flag.String("note", "", "versions of the servers that took part")
 	file := flag.String("write", "", "file whose marked block is replaced")
 	flag.Parse()
-	if err := run(os.Stdin, os.Stdout, *note, *file); err != nil {
+	if err := run(os.Stdin, os.Stdout, *figures, *note, *file); err != nil {
 		fmt.Fprintln(os.Stderr, "benchtab:", err)
 		os.Exit(1)
 	}
 }
 
-func run(in io.Reader, out io.Writer, note, file string) error {
+func run(in io.Reader, out io.Writer, figures bool, note, file string) error {
 	text, err := io.ReadAll(in)
 	if err != nil {
 		return err
@@ -38,7 +40,11 @@ func run(in io.Reader, out io.Writer, note, file string) error {
 	if len(r.names) == 0 {
 		return fmt.Errorf("no benchmark in the input:\n%s", text)
 	}
-	table := r.table() + r.others() + "\n" + where(r, note)
+	table := r.table() + r.others()
+	if figures {
+		table = r.columns()
+	}
+	table += "\n" + where(r, note)
 	fmt.Fprint(out, table)
 	if file == "" {
 		return nil

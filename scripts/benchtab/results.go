@@ -84,13 +84,16 @@ func (r results) table() string {
 	return b.String()
 }
 
+// usual are the units of time and memory.
+var usual = []string{"ns/op", "B/op", "allocs/op", "MB/s"}
+
 // others is a second table, of what benchmarks measure beside time and memory,
 // such as ratios; "" if there is none of it.
 func (r results) others() string {
 	var b strings.Builder
 	for _, name := range r.names {
 		for _, unit := range slices.Sorted(maps.Keys(r.figures[name])) {
-			if slices.Contains([]string{"ns/op", "B/op", "allocs/op", "MB/s"}, unit) {
+			if slices.Contains(usual, unit) {
 				continue
 			}
 			values := r.figures[name][unit]
@@ -102,6 +105,46 @@ func (r results) others() string {
 		return ""
 	}
 	return "\n| benchmark | figure | median | lowest to highest |\n|---|---|--:|--:|\n" + b.String()
+}
+
+// columns is a table of the same figures, with a row for each benchmark under the
+// last part of its name.
+func (r results) columns() string {
+	var units []string
+	for _, name := range r.names {
+		units = slices.AppendSeq(units, maps.Keys(r.figures[name]))
+	}
+	slices.Sort(units)
+	units = slices.DeleteFunc(slices.Compact(units), func(unit string) bool { return slices.Contains(usual, unit) })
+	var b strings.Builder
+	fmt.Fprintf(&b, "| | %s |\n|---%s|\n", strings.Join(units, " | "), strings.Repeat("|--:", len(units)))
+	for _, name := range r.names {
+		fmt.Fprintf(&b, "| %s", strings.ReplaceAll(path.Base(name), "_", " "))
+		for _, unit := range units {
+			b.WriteString(" | " + spread(r.figures[name][unit]))
+		}
+		b.WriteString(" |\n")
+	}
+	return b.String()
+}
+
+// spread is the median, and the lowest and highest if they differ from it.
+func spread(values []float64) string {
+	if len(values) == 0 {
+		return "–"
+	}
+	middle, low, high := figure(median(values)), figure(slices.Min(values)), figure(slices.Max(values))
+	if low == high {
+		return middle
+	}
+	return fmt.Sprintf("%s (%s–%s)", middle, low, high)
+}
+
+func figure(v float64) string {
+	if v < 100 {
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return number(v)
 }
 
 // median of no values is 0.
