@@ -106,18 +106,25 @@ func TestALockOnARowThatIsNotThereDeadlocksWithOtherOrders(t *testing.T) {
 func TestAWriterThatTakesNoLockBooksASecondTime(t *testing.T) {
 	t.Parallel()
 	onDatabases(t, func(t *testing.T, address string) {
-		m := openMarket(t, address, "")
-		m.expect("a")
-		heedless := m.begun()
-		status, _, err := m.look(t.Context(), heedless, "a")
-		m.ok(err)
-		m.ok(m.rowLock()(t.Context(), "a"))
-		if status != "new" {
-			t.Fatalf("got %s, want the order new", status)
+		for name, mode := range map[string]func(*market) delivery{
+			"a row lock": (*market).rowLock, "a condition": (*market).condition, "a version": (*market).versions,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				m := openMarket(t, address, "")
+				m.expect("a")
+				heedless := m.begun()
+				status, _, err := m.look(t.Context(), heedless, "a")
+				m.ok(err)
+				m.ok(mode(m)(t.Context(), "a"))
+				if status != "new" {
+					t.Fatalf("got %s, want the order new", status)
+				}
+				m.ok(m.book(t.Context(), heedless, "a"))
+				m.ok(heedless.Commit())
+				m.wantBooked(1, 2)
+			})
 		}
-		m.ok(m.book(t.Context(), heedless, "a"))
-		m.ok(heedless.Commit())
-		m.wantBooked(1, 2)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -77,6 +78,34 @@ func TestACallFromATransactionHappensAgainWhenItIsRolledBack(t *testing.T) {
 		if calls != 2 {
 			t.Errorf("got %d calls, want the one of the transaction that was rolled back, too", calls)
 		}
+	})
+}
+
+func TestACopyThatWaitsHoldsAConnection(t *testing.T) {
+	t.Parallel()
+	onDatabases(t, func(t *testing.T, address string) {
+		m := openMarket(t, address, "")
+		var d delivery
+		var copies sync.WaitGroup
+		running := false
+		d = through(m.listener(m.records).Tx(func(context.Context, *sql.Tx, *primitive.MessageExt) error {
+			if running {
+				return errors.New("a copy runs")
+			}
+			running = true
+			for range 3 {
+				copies.Go(func() { m.untilDone(d, "a") })
+			}
+			for until := time.Now().Add(time.Minute); m.db.Stats().InUse < 4; runtime.Gosched() {
+				if time.Now().After(until) {
+					t.Errorf("got %d connections in use, want one for the run and each copy", m.db.Stats().InUse)
+					break
+				}
+			}
+			return nil
+		}))
+		m.ok(d(t.Context(), "a"))
+		copies.Wait()
 	})
 }
 
