@@ -28,8 +28,11 @@ func (m *market) listener(records store.Store) *listener.DedupConcurrentListener
 	return l
 }
 
+// change is what a transaction does for an order.
+type change func(ctx context.Context, tx *sql.Tx, no string) error
+
 // byHand is a transaction that the library knows nothing of.
-func (m *market) byHand(do func(ctx context.Context, tx *sql.Tx, no string) error) delivery {
+func (m *market) byHand(do change) delivery {
 	return func(ctx context.Context, no string) error {
 		tx, err := m.db.BeginTx(ctx, nil)
 		if err != nil {
@@ -53,9 +56,11 @@ func (m *market) besideThe(effect delivery) delivery {
 }
 
 // together commits the record with the business change.
-func (m *market) together() delivery {
+func (m *market) together() delivery { return m.togetherWith(m.book) }
+
+func (m *market) togetherWith(do change) delivery {
 	return through(m.listener(m.records).Tx(func(ctx context.Context, tx *sql.Tx, msg *primitive.MessageExt) error {
-		return m.book(ctx, tx, msg.GetKeys())
+		return do(ctx, tx, msg.GetKeys())
 	}))
 }
 
