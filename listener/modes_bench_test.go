@@ -110,7 +110,7 @@ func (m *market) besideInRedis(w *wire) delivery {
 }
 
 // turnOrders is how many orders a turn delivers.
-const turnOrders = 400
+const turnOrders = 200
 
 // turn delivers new orders and returns how long that takes.
 func (m *market) turn(d delivery) time.Duration {
