@@ -111,7 +111,7 @@ func TestAWriterThatTakesNoLockBooksASecondTime(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				m := openMarket(t, address, "")
+				m := openMarket(t, address, "READ-COMMITTED")
 				m.expect("a")
 				heedless := m.begun()
 				status, _, err := m.look(t.Context(), heedless, "a")
@@ -199,7 +199,7 @@ func TestAStateThatComesBackLetsALateCopyThrough(t *testing.T) {
 func TestAnOptimisticLockRefusesWhoeverCommitsSecond(t *testing.T) {
 	t.Parallel()
 	onDatabases(t, func(t *testing.T, address string) {
-		m := openMarket(t, address, "")
+		m := openMarket(t, address, "READ-COMMITTED")
 		m.expect("a")
 		first, second := m.begun(), m.begun()
 		for _, tx := range []*sql.Tx{first, second} {
