@@ -3,6 +3,7 @@ package listener_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
@@ -44,15 +47,24 @@ func onDatabases(t *testing.T, test func(t *testing.T, address string)) {
 // openMarket opens one with this isolation level, or with the server's.
 func openMarket(t testing.TB, address, isolation string) *market {
 	t.Helper()
+	return newMarket(t, sql.OpenDB(mysqlstore.Connector(connectorTo(t, address, isolation))))
+}
+
+func connectorTo(t testing.TB, address, isolation string) driver.Connector {
+	t.Helper()
 	params := "?interpolateParams=true&innodb_lock_wait_timeout=1"
 	if isolation != "" {
 		params += "&tx_isolation=%27" + isolation + "%27"
 	}
-	db, err := sql.Open("mysql", "root@tcp("+address+")/dedup"+params)
+	o, err := mysql.ParseDSN("root@tcp(" + address + ")/dedup" + params)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newMarket(t, db)
+	connector, err := mysql.NewConnector(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connector
 }
 
 func newMarket(t testing.TB, db *sql.DB) *market {

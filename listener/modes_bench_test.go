@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/mysqlstore"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/redisstore"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
 )
@@ -89,7 +90,7 @@ func benchMarket(b *testing.B, w *wire) *market {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return newMarket(b, sql.OpenDB(connector))
+	return newMarket(b, sql.OpenDB(mysqlstore.Connector(connector)))
 }
 
 func (m *market) besideInRedis(w *wire) delivery {

@@ -47,36 +47,51 @@ func TestACallFromATransactionHappensAgainWhenItIsRolledBack(t *testing.T) {
 }
 
 // The server takes back the statement that waited too long, and nothing else.
-func TestAHandlerThatKeepsAnErrorToItselfCommitsHalf(t *testing.T) {
+func TestAHandlerThatKeepsAnErrorToItselfCommitsNoHalf(t *testing.T) {
 	t.Parallel()
 	onDatabases(t, func(t *testing.T, address string) {
-		m := openMarket(t, address, "")
-		m.expect("a")
-		other := m.begun()
-		m.ok(m.take(t.Context(), other, "a"))
-		ignore := false
-		d := m.togetherWith(func(ctx context.Context, tx *sql.Tx, no string) error {
-			err := m.book(ctx, tx, no)
-			if !isNumber(err, lockTimeout) {
-				t.Errorf("got %v, want the server's error %d", err, lockTimeout)
-			}
-			if ignore {
-				return nil
-			}
-			return err
+		t.Run("over a Connector", func(t *testing.T) {
+			m := openMarket(t, address, "")
+			m.meetLock(true, errBack)
+			m.wantBooked(1, 0)
 		})
-		if err := d(t.Context(), "a"); !errors.Is(err, errBack) {
-			t.Errorf("got %v, want the message back", err)
-		}
-		m.wantBooked(1, 0)
-		ignore = true
-		m.ok(d(t.Context(), "a"))
-		m.ok(other.Rollback())
-		booked, left := m.number("SELECT SUM(booked) FROM "+m.orders), m.number("SELECT MIN(left_over) FROM "+m.stock)
-		if booked != 1 || left != stockEach {
-			t.Errorf("got %d orders and %d items left of each, want 1 and %d", booked, left, stockEach)
-		}
+		t.Run("not without one", func(t *testing.T) {
+			m := newMarket(t, sql.OpenDB(connectorTo(t, address, "")))
+			m.meetLock(true, nil)
+			booked, left := m.number("SELECT SUM(booked) FROM "+m.orders), m.number("SELECT MIN(left_over) FROM "+m.stock)
+			if booked != 1 || left != stockEach {
+				t.Errorf("got %d orders and %d items left of each, want 1 and %d", booked, left, stockEach)
+			}
+		})
+		t.Run("nor by returning it", func(t *testing.T) {
+			m := newMarket(t, sql.OpenDB(connectorTo(t, address, "")))
+			m.meetLock(false, errBack)
+			m.wantBooked(1, 0)
+		})
 	})
+}
+
+// meetLock delivers an order whose item is locked to a handler that ignores that,
+// or does not, and wants this error.
+func (m *market) meetLock(ignore bool, want error) {
+	m.t.Helper()
+	m.expect("a")
+	other := m.begun()
+	m.ok(m.take(m.t.Context(), other, "a"))
+	d := m.togetherWith(func(ctx context.Context, tx *sql.Tx, no string) error {
+		err := m.book(ctx, tx, no)
+		if !isNumber(err, lockTimeout) {
+			m.t.Errorf("got %v, want the server's error %d", err, lockTimeout)
+		}
+		if ignore {
+			return nil
+		}
+		return err
+	})
+	if err := d(m.t.Context(), "a"); !errors.Is(err, want) {
+		m.t.Errorf("got %v, want %v", err, want)
+	}
+	m.ok(other.Rollback())
 }
 
 // Different orders are different keys: their common rows are locked by the

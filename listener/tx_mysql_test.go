@@ -15,7 +15,6 @@ import (
 
 	"github.com/apache/rocketmq-client-go/v2/consumer"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
-	"github.com/go-sql-driver/mysql"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
@@ -38,15 +37,7 @@ type shop struct {
 func openShop(t *testing.T) (*shop, *mysqlstore.Store) {
 	t.Helper()
 	address := storetest.Server(t, "DEDUP_TEST_MARIADB")
-	o, err := mysql.ParseDSN("root@tcp(" + address + ")/dedup?innodb_lock_wait_timeout=1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	connector, err := mysql.NewConnector(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := sql.OpenDB(mysqlstore.Connector(connector))
+	db := sql.OpenDB(mysqlstore.Connector(connectorTo(t, address, "")))
 	db.SetMaxOpenConns(24)
 	db.SetMaxIdleConns(24)
 	name := "shop_" + store.NewToken().String()

@@ -54,9 +54,9 @@ type transaction struct {
 	fresh  bool // there was no record: the new one says done already
 }
 
-// errUndone is a transaction whose record has gone.
-var errUndone = errors.New("the server has undone the transaction while the callback ran," +
-	" which did not return that error")
+// errUndone is a transaction whose record has gone, or a part of it.
+var errUndone = errors.New("a deadlock or a lock wait timeout has ended the transaction," +
+	" and the callback has not returned that error")
 
 // begin begins a transaction that claims. Nearly always there is no record: one
 // that says done is inserted at once. Otherwise the transaction is begun again,
@@ -117,7 +117,7 @@ func (x *transaction) claim(ctx context.Context) (store.Verdict, error) {
 // written, and has the record say done.
 func (x *transaction) complete(ctx context.Context) error {
 	switch {
-	case x.watch.undone.Load():
+	case x.watch.over.Load():
 		return errUndone
 	case x.fresh && !x.watch.doubtful():
 		return nil

@@ -10,10 +10,16 @@ import (
 
 // Connector returns c with connections that tell [Store.Transact] of the errors
 // that its callback meets: pass it to sql.OpenDB. A transaction then takes two round
-// trips less, because without an error the server cannot have undone it. And after
-// a deadlock, which does undo it, the callback's further statements are refused;
-// otherwise the server would execute each by itself. The connections are for the
-// rest what those of c are, except to the function of [database/sql.Conn.Raw].
+// trips less, because without an error the server cannot have undone it.
+//
+// And a callback that keeps an error to itself commits no half: after a deadlock,
+// which undoes the transaction, and after a lock wait timeout, which undoes one
+// statement, its further statements are refused and everything is rolled back.
+// Otherwise the server would execute each by itself after a deadlock, and Transact
+// commit what is left after a timeout.
+//
+// The connections are for the rest what those of c are, except to the function of
+// [database/sql.Conn.Raw].
 //
 // c is that of a driver like go-sql-driver/mysql or of a wrapper around it.
 // Connections that lack what those have are left as they are.
@@ -43,7 +49,7 @@ func (c connector) Close() error {
 type watch struct {
 	told   atomic.Bool // the connection is a watchedConn
 	failed atomic.Bool // something has: the server may have undone the transaction
-	undone atomic.Bool // it has
+	over   atomic.Bool // it has, or has undone a part of it
 
 	ending context.Context // of the commit
 }
@@ -77,21 +83,23 @@ func (c *watchedConn) note(err error) error {
 	if err == nil || c.watch == nil || errors.Is(err, driver.ErrSkip) || err == io.EOF {
 		return err
 	}
-	c.watch.undone.Store(c.watch.undone.Load() || number(err) == erDeadlock)
 	c.watch.failed.Store(true)
+	if deadlock(err) || lockTimeout(err) {
+		c.watch.over.Store(true)
+	}
 	return err
 }
 
 // refused is the error of a statement that must not be executed.
 func (c *watchedConn) refused() error {
-	if c.watch != nil && c.watch.undone.Load() {
+	if c.watch != nil && c.watch.over.Load() {
 		return errRefused
 	}
 	return nil
 }
 
-// errRefused is what a callback is told that goes on after a deadlock.
-var errRefused = errors.New("mysqlstore: the server has undone this transaction because of a deadlock:" +
+// errRefused is what a callback is told that goes on.
+var errRefused = errors.New("mysqlstore: a deadlock or a lock wait timeout has ended this transaction:" +
 	" return that error")
 
 // BeginTx begins a transaction, which is watched if ctx asks for it.
