@@ -47,16 +47,18 @@ func onDatabases(t *testing.T, test func(t *testing.T, address string)) {
 // openMarket opens one with this isolation level, or with the server's.
 func openMarket(t testing.TB, address, isolation string) *market {
 	t.Helper()
-	return newMarket(t, sql.OpenDB(mysqlstore.Connector(connectorTo(t, address, isolation))))
-}
-
-func connectorTo(t testing.TB, address, isolation string) driver.Connector {
-	t.Helper()
-	params := "?interpolateParams=true&innodb_lock_wait_timeout=1"
+	params := marketParams
 	if isolation != "" {
 		params += "&tx_isolation=%27" + isolation + "%27"
 	}
-	o, err := mysql.ParseDSN("root@tcp(" + address + ")/dedup" + params)
+	return newMarket(t, sql.OpenDB(mysqlstore.Connector(connectorTo(t, address, params))))
+}
+
+const marketParams = "&interpolateParams=true"
+
+func connectorTo(t testing.TB, address, params string) driver.Connector {
+	t.Helper()
+	o, err := mysql.ParseDSN("root@tcp(" + address + ")/dedup?innodb_lock_wait_timeout=1" + params)
 	if err != nil {
 		t.Fatal(err)
 	}

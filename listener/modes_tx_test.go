@@ -56,7 +56,7 @@ func TestAHandlerThatKeepsAnErrorToItselfCommitsNoHalf(t *testing.T) {
 			m.wantBooked(1, 0)
 		})
 		t.Run("not without one", func(t *testing.T) {
-			m := newMarket(t, sql.OpenDB(connectorTo(t, address, "")))
+			m := newMarket(t, sql.OpenDB(connectorTo(t, address, marketParams)))
 			m.meetLock(true, nil)
 			booked, left := m.number("SELECT SUM(booked) FROM "+m.orders), m.number("SELECT MIN(left_over) FROM "+m.stock)
 			if booked != 1 || left != stockEach {
@@ -64,7 +64,7 @@ func TestAHandlerThatKeepsAnErrorToItselfCommitsNoHalf(t *testing.T) {
 			}
 		})
 		t.Run("nor by returning it", func(t *testing.T) {
-			m := newMarket(t, sql.OpenDB(connectorTo(t, address, "")))
+			m := newMarket(t, sql.OpenDB(connectorTo(t, address, marketParams)))
 			m.meetLock(false, errBack)
 			m.wantBooked(1, 0)
 		})
