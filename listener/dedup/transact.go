@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
@@ -20,6 +21,10 @@ var errRolledBack = errors.New("dedup: nothing to commit")
 type transaction struct {
 	run *run // the attempt is part of it
 	fn  func(context.Context, *sql.Tx) error
+
+	mu    sync.Mutex    // guards what follows
+	ends  []func(TxEnd) // who wants to know the end
+	ended bool
 }
 
 // Transacts reports whether the store of g is a [store.Transactor], which DoTx
@@ -48,7 +53,7 @@ func (g *Guard) DoTx(
 // transaction. [Fence] is refused. BusyWait does not count.
 //
 // fn may return an error marked by [AlreadyDone]: what it has written is rolled
-// back, and the key is completed.
+// back, and the key is completed. [AfterTx] tells fn how the transaction ended.
 func (g *Guard) DeliverTx(ctx context.Context, d Delivery, fn func(context.Context, *sql.Tx) error) Result {
 	if g.transactor == nil {
 		return g.Report(ctx, d, Result{Outcome: Deferred, Err: ErrNoTransactions})
@@ -83,6 +88,9 @@ func (g *Guard) transact(ctx context.Context, a *attempt) action {
 			act, failure = g.runTx(ctx, r, tx, number)
 			return failure
 		})
+	if begun {
+		g.tellEnd(ctx, a.tx, failure, err)
+	}
 	switch {
 	case begun && failure != nil:
 		return act
