@@ -30,6 +30,7 @@ type Handler func(context.Context, *primitive.MessageExt) error
 type DedupConcurrentListener struct {
 	group   string
 	options Options
+	records store.Store
 	guard   *dedup.Guard
 	log     *slog.Logger
 	gate    *gate
@@ -60,7 +61,7 @@ func NewDedupConcurrentListener(group string, s store.Store, o Options) (*DedupC
 		return nil, err
 	}
 	l := &DedupConcurrentListener{
-		group: group, options: o, guard: guard, log: o.Guard.Logger,
+		group: group, options: o, records: s, guard: guard, log: o.Guard.Logger,
 		gate: newGate(), rules: map[string]rule{},
 		other: rule{o.Key, o.complete(o.Policy)},
 	}

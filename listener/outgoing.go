@@ -1,0 +1,175 @@
+package listener
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/apache/rocketmq-client-go/v2/primitive"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+)
+
+// TransactionProducer sends half messages: what the broker shows to no consumer
+// until it is told, or finds out by asking, how the sender's transaction ended.
+// rocketmq.TransactionProducer is one.
+type TransactionProducer interface {
+	SendMessageInTransaction(ctx context.Context, m *primitive.Message) (*primitive.TransactionSendResult, error)
+}
+
+// StepHandler is a [TxHandler] that also returns the messages for the next step.
+type StepHandler func(ctx context.Context, tx *sql.Tx, m *primitive.MessageExt) ([]*primitive.Message, error)
+
+// Outgoing publishes messages exactly if a transaction is committed, so that a
+// long chain of work can be split into small ones: each step books, and hands the
+// rest over to the next topic. It is the listener of the transactional producer:
+//
+//	out, err := l.Outgoing()
+//	…
+//	p, err := rocketmq.NewTransactionProducer(out, producer.WithGroupName("orders-out"), …)
+//	…
+//	err = p.Start()
+//	…
+//	err = l.SubscribeTx(c, "orders", selector, out.Step(p, book))
+//
+// The producer needs an instance name of its own, and a group of its own that
+// every process of the consumer group has: the broker asks any member of that
+// group what became of a message whose sender has died.
+//
+// Messages are published at least once: a broker may do it several times, as it
+// notes late that it has. The next step must be idempotent, by this package and a
+// business key that the handler gives to what it returns. They are lost only
+//
+//   - if the broker gives up asking before anybody can tell: it asks
+//     transactionCheckMax times, which are some 7 minutes by default. For that
+//     long no member of the group, or the database, must be out of reach after a
+//     crash;
+//   - if the record is lost, or its keep is over, before the broker has asked.
+//
+// An Outgoing is safe for concurrent use.
+type Outgoing struct {
+	listener *DedupConcurrentListener
+	records  store.Getter
+	waiting  sync.Map // *handover by the *primitive.Message on its way
+}
+
+var _ primitive.TransactionListener = (*Outgoing)(nil)
+
+// Outgoing returns what hands messages over to the next step. The store of l must
+// be a [store.Transactor] and a [store.Getter], as mysqlstore and sqlitestore are.
+func (l *DedupConcurrentListener) Outgoing() (*Outgoing, error) {
+	records, ok := l.records.(store.Getter)
+	switch {
+	case !l.guard.Transacts():
+		return nil, fmt.Errorf("listener: outgoing: %w", dedup.ErrNoTransactions)
+	case !ok:
+		return nil, errors.New("listener: outgoing: the store is no store.Getter: nobody could tell how a transaction ended")
+	}
+	return &Outgoing{listener: l, records: records}, nil
+}
+
+// Step returns a handler for [DedupConcurrentListener.Tx] that runs h and hands
+// what h returns over to p before the commit. If the broker does not take one of
+// them nothing is committed and h runs again, as after any error. Copies of a
+// finished message send nothing.
+//
+// The broker is waited for while the transaction is open, once for all messages
+// of h: a millisecond or so in which the row of the record stays locked. The
+// messages have no order among themselves, and should have neither a delay nor
+// properties of h's message that the client itself has set. p sends copies of them.
+func (o *Outgoing) Step(p TransactionProducer, h StepHandler) TxHandler {
+	return func(ctx context.Context, tx *sql.Tx, m *primitive.MessageExt) error {
+		next, err := h(ctx, tx, m)
+		if err != nil || len(next) == 0 {
+			return err
+		}
+		return o.send(ctx, p, next)
+	}
+}
+
+// handover is the way of the messages of one transaction. Each has a goroutine
+// from its half until the broker has been told, which the delivery waits for.
+type handover struct {
+	taken chan error // one answer for each message: nil once its half is stored
+	over  chan struct{}
+	end   dedup.TxEnd // set when over is closed
+	all   sync.WaitGroup
+}
+
+// send returns when the halves of all messages are stored, or one is not.
+func (o *Outgoing) send(ctx context.Context, p TransactionProducer, next []*primitive.Message) error {
+	h := &handover{taken: make(chan error, len(next)), over: make(chan struct{})}
+	token, err := dedup.AfterTx(ctx, func(end dedup.TxEnd) {
+		h.end = end
+		close(h.over)
+		h.all.Wait()
+	})
+	running, _ := dedup.FromContext(ctx)
+	k := mark{running.Key, token}
+	if err == nil && len(k.String()) > maxMark {
+		err = fmt.Errorf("the key has %d bytes: it must fit into a property", len(running.Key.ID))
+	}
+	if err != nil {
+		return fmt.Errorf("listener: outgoing: %w", err)
+	}
+	halves := make([]*primitive.Message, len(next))
+	for i, m := range next {
+		halves[i] = k.on(m)
+	}
+	for _, half := range halves {
+		o.waiting.Store(half, h)
+		h.all.Go(func() { o.pass(ctx, p, half, h) })
+	}
+	var errs []error
+	for range halves {
+		errs = append(errs, <-h.taken)
+	}
+	return errors.Join(errs...)
+}
+
+// pass sends one message and stays in the call until the broker has been told how
+// the transaction ended. The client may panic.
+func (o *Outgoing) pass(ctx context.Context, p TransactionProducer, half *primitive.Message, h *handover) {
+	err := errHalf
+	defer func() {
+		v := recover()
+		if v != nil {
+			err = &dedup.PanicError{Value: v}
+		}
+		if _, waiting := o.waiting.LoadAndDelete(half); waiting {
+			h.taken <- fmt.Errorf("listener: outgoing: %w", err)
+		} else if v != nil {
+			o.listener.log.Error("dedup: the broker was not told how a transaction ended, and will ask", "topic", half.Topic,
+				"consumerGroup", o.listener.group, "error", err)
+		}
+	}()
+	if _, errSend := p.SendMessageInTransaction(ctx, half); errSend != nil {
+		err = errSend
+	}
+}
+
+// errHalf is a half message that was sent, but with which nobody came to us.
+var errHalf = errors.New("the broker did not store the message safely, or this is not the listener of the producer")
+
+// ExecuteLocalTransaction is for the producer to call: the half message is stored.
+// It answers when the transaction has ended. A message that no [Outgoing.Step] has
+// sent is rolled back: it belongs to no transaction.
+func (o *Outgoing) ExecuteLocalTransaction(m *primitive.Message) primitive.LocalTransactionState {
+	v, ok := o.waiting.LoadAndDelete(m)
+	if !ok {
+		return primitive.RollbackMessageState
+	}
+	h := v.(*handover)
+	h.taken <- nil
+	<-h.over
+	switch h.end {
+	case dedup.TxCommitted:
+		return primitive.CommitMessageState
+	case dedup.TxRolledBack:
+		return primitive.RollbackMessageState
+	}
+	return primitive.UnkonwnState
+}
