@@ -68,8 +68,14 @@ func (s *scene) startVictim() *victim {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	return s.startProcess(victimTask + "=" + string(task))
+}
+
+// startProcess starts the test binary with one variable more.
+func (s *scene) startProcess(variable string) *victim {
+	s.t.Helper()
 	v := &victim{Cmd: exec.Command(os.Args[0]), ended: make(chan struct{})}
-	v.Env = append(os.Environ(), victimTask+"="+string(task))
+	v.Env = append(os.Environ(), variable)
 	v.Stderr = os.Stderr
 	out, err := v.StdoutPipe()
 	if err == nil {

@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 	if task := os.Getenv(victimTask); task != "" {
 		beVictim(task)
 	}
+	if task := os.Getenv(stepTask); task != "" {
+		beStep(task)
+	}
 	if task := os.Getenv(sailorEnv); task != "" {
 		beSailor(task)
 	}

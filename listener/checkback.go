@@ -40,7 +40,11 @@ func (o *Outgoing) CheckLocalTransaction(m *primitive.MessageExt) (state primiti
 			state = o.unknown(m, &dedup.PanicError{Value: v})
 		}
 	}()
-	mark, err := parseMark(m.GetProperty(markProperty))
+	text := m.GetProperty(markProperty)
+	if text == greeting {
+		return primitive.RollbackMessageState
+	}
+	mark, err := parseMark(text)
 	switch own := o.listener.options.Application; {
 	case err != nil:
 		return o.unknown(m, err)
@@ -78,6 +82,8 @@ type mark struct {
 const (
 	// markProperty is the property with the mark.
 	markProperty = "DEDUP_TX"
+	// greeting is the mark of a message without a transaction, sent to be known.
+	greeting = "greeting"
 	// maxMark bounds it: all properties together must fit into 32 KB.
 	maxMark = 24 << 10
 )
@@ -87,7 +93,7 @@ var encoding = base64.RawURLEncoding.Strict()
 
 func (k mark) String() string {
 	var b strings.Builder
-	for _, part := range []string{k.key.Application, k.key.Topic, k.key.Tag, k.key.ID} {
+	for _, part := range [...]string{k.key.Application, k.key.Topic, k.key.Tag, k.key.ID} {
 		b.WriteString(encoding.EncodeToString([]byte(part)))
 		b.WriteByte('.')
 	}

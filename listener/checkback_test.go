@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/apache/rocketmq-client-go/v2/primitive"
+	"github.com/apache/rocketmq-client-go/v2/rlog"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
@@ -70,13 +71,24 @@ func newOutgoingBench(t *testing.T) *outgoingBench {
 // has answered.
 type local struct {
 	listener primitive.TransactionListener
+	startErr error
+	sendErr  error
+	started  bool
 	halves   []*primitive.Message
 	ends     []primitive.LocalTransactionState
+}
+
+func (p *local) Start() error {
+	p.started = true
+	return p.startErr
 }
 
 func (p *local) SendMessageInTransaction(
 	_ context.Context, m *primitive.Message,
 ) (*primitive.TransactionSendResult, error) {
+	if p.sendErr != nil {
+		return nil, p.sendErr
+	}
 	p.halves = append(p.halves, m)
 	p.ends = append(p.ends, p.listener.ExecuteLocalTransaction(m))
 	return &primitive.TransactionSendResult{}, nil
@@ -203,6 +215,39 @@ func TestMessagesOfOthersAreLeftToThem(t *testing.T) {
 				t.Errorf("got the log %q, want %q", b.log.String(), c.warns)
 			}
 		})
+	}
+}
+
+func TestAProducerIsMadeKnownToTheBrokersOfItsTopics(t *testing.T) {
+	t.Parallel()
+	b := newOutgoingBench(t)
+	p := &local{listener: b}
+	if err := b.Start(t.Context(), p, "next", "other"); err != nil || !p.started {
+		t.Fatalf("got %v, started %v", err, p.started)
+	}
+	if len(p.halves) != 2 || p.halves[0].Topic != "next" || p.halves[1].Topic != "other" {
+		t.Fatalf("got %v, want a half for each topic", p.halves)
+	}
+	for i, half := range p.halves {
+		m := &primitive.MessageExt{}
+		m.WithProperties(half.GetProperties())
+		if got := b.CheckLocalTransaction(m); p.ends[i] != primitive.RollbackMessageState || got != p.ends[i] {
+			t.Errorf("got %v, and %v when asked, want it taken back", p.ends[i], got)
+		}
+		line, _ := logged(t, func(l rlog.Logger) { l.Error("state unexpected", map[string]any{"message": half}) })
+		if line["level"] != "DEBUG" {
+			t.Errorf("the client's error is logged as %v, want DEBUG", line)
+		}
+	}
+	if b.log.Len() > 0 || len(b.records.asked) > 0 {
+		t.Errorf("got the log %s and questions about %v, want neither", b.log.String(), b.records.asked)
+	}
+	for name, broken := range map[string]*local{
+		"does not start": {listener: b, startErr: errBoom}, "does not send": {listener: b, sendErr: errBoom},
+	} {
+		if err := b.Start(t.Context(), broken, "next"); !errors.Is(err, errBoom) {
+			t.Errorf("a producer that %s: got %v, want %v", name, err, errBoom)
+		}
 	}
 }
 

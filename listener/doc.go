@@ -20,6 +20,10 @@
 // or as long as the consumer's timeout allows, and cost no retry. A success that
 // it does not take is acknowledged in time and recorded later.
 //
+// With a store in the database of the business data, [DedupConcurrentListener.Tx]
+// commits effect and record together, and [Outgoing] publishes messages exactly if
+// they are committed.
+//
 // Package listener/listenertest shows what your handler does with copies, and
 // after a crash at any point.
 //

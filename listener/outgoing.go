@@ -17,6 +17,10 @@ import (
 // until it is told, or finds out by asking, how the sender's transaction ended.
 // rocketmq.TransactionProducer is one.
 type TransactionProducer interface {
+	// Start connects the producer.
+	Start() error
+	// SendMessageInTransaction sends the half of m, asks the producer's listener how
+	// the transaction ended and tells the broker.
 	SendMessageInTransaction(ctx context.Context, m *primitive.Message) (*primitive.TransactionSendResult, error)
 }
 
@@ -31,7 +35,7 @@ type StepHandler func(ctx context.Context, tx *sql.Tx, m *primitive.MessageExt) 
 //	…
 //	p, err := rocketmq.NewTransactionProducer(out, producer.WithGroupName("orders-out"), …)
 //	…
-//	err = p.Start()
+//	err = out.Start(ctx, p, "shipments")
 //	…
 //	err = l.SubscribeTx(c, "orders", selector, out.Step(p, book))
 //
@@ -69,6 +73,28 @@ func (l *DedupConcurrentListener) Outgoing() (*Outgoing, error) {
 		return nil, errors.New("listener: outgoing: the store is no store.Getter: nobody could tell how a transaction ended")
 	}
 	return &Outgoing{listener: l, records: records}, nil
+}
+
+// Start starts p and has it known to the brokers of the topics that steps hand
+// over to, so that they ask it about transactions that others have left open. The
+// client tells a broker nothing of itself before it has sent a message: without
+// Start a process that has just come up is not asked before its first step ends.
+//
+// For each topic a message is sent that no consumer will see, and taken back at
+// once. The client logs that as an error, which [ClientLogger] mends. An error of
+// Start tells that p has not started, or that a broker did not take the message.
+func (o *Outgoing) Start(ctx context.Context, p TransactionProducer, topics ...string) error {
+	if err := p.Start(); err != nil {
+		return fmt.Errorf("listener: outgoing: start: %w", err)
+	}
+	for _, topic := range topics {
+		m := primitive.NewMessage(topic, []byte(greeting)) // a broker takes none without a body
+		m.WithProperty(markProperty, greeting)
+		if _, err := p.SendMessageInTransaction(ctx, m); err != nil {
+			return fmt.Errorf("listener: outgoing: start: topic %s: %w", topic, err)
+		}
+	}
+	return nil
 }
 
 // Step returns a handler for [DedupConcurrentListener.Tx] that runs h and hands
@@ -156,7 +182,7 @@ var errHalf = errors.New("the broker did not store the message safely, or this i
 
 // ExecuteLocalTransaction is for the producer to call: the half message is stored.
 // It answers when the transaction has ended. A message that no [Outgoing.Step] has
-// sent is rolled back: it belongs to no transaction.
+// sent belongs to no transaction and is rolled back.
 func (o *Outgoing) ExecuteLocalTransaction(m *primitive.Message) primitive.LocalTransactionState {
 	v, ok := o.waiting.LoadAndDelete(m)
 	if !ok {

@@ -102,7 +102,11 @@ func (c *chain) books(h listener.StepHandler, mute bool) {
 		if err != nil {
 			return err
 		}
-		p, err := c.startOut(clerk{out, c, mute}, m.name)
+		p, err := c.newOut(clerk{out, c, mute}, m.name)
+		if err != nil {
+			return err
+		}
+		err = out.Start(c.t.Context(), p, c.next)
 		if err != nil {
 			return err
 		}
@@ -119,9 +123,11 @@ type clerk struct {
 }
 
 func (k clerk) ExecuteLocalTransaction(m *primitive.Message) state {
-	k.c.mu.Lock()
-	k.c.halves++
-	k.c.mu.Unlock()
+	if m.GetKeys() != "" { // else it was sent to be known
+		k.c.mu.Lock()
+		k.c.halves++
+		k.c.mu.Unlock()
+	}
 	answer := k.TransactionListener.ExecuteLocalTransaction(m)
 	if k.mute {
 		return primitive.UnkonwnState
@@ -152,16 +158,12 @@ func (c *chain) stored() int {
 	return c.halves
 }
 
-func (p place) startOut(l primitive.TransactionListener, name string) (rocketmq.TransactionProducer, error) {
-	out, err := rocketmq.NewTransactionProducer(l,
+func (p place) newOut(l primitive.TransactionListener, name string) (rocketmq.TransactionProducer, error) {
+	return rocketmq.NewTransactionProducer(l,
 		clientproducer.WithNsResolver(primitive.NewPassthroughResolver([]string{p.NameServer})),
 		clientproducer.WithGroupName(p.Group+"-out"), clientproducer.WithInstanceName(p.instance(name+"-out")),
 		clientproducer.WithRetry(1),
 	)
-	if err != nil {
-		return nil, err
-	}
-	return out, out.Start()
 }
 
 // ships adds a consumer for the second step.

@@ -154,6 +154,8 @@ func TestAMessageOfNoStepIsRolledBack(t *testing.T) {
 // sender is a producer that does with a half what it is told to.
 type sender func(*primitive.Message) (*primitive.TransactionSendResult, error)
 
+func (s sender) Start() error { return nil }
+
 func (s sender) SendMessageInTransaction(
 	_ context.Context, m *primitive.Message,
 ) (*primitive.TransactionSendResult, error) {

@@ -36,7 +36,8 @@ func LogTo(l *slog.Logger) {
 }
 
 // ClientLogger makes l, slog.Default() for nil, a logger for the RocketMQ
-// client: levels stay, fields become attributes. The client logs whole messages
+// client: levels stay, but for what [Outgoing.Start] makes the client say, and
+// fields become attributes. The client logs whole messages
 // where a callback fails; of those only topic, ids and count pass, of values of
 // unknown types only the type, so that bodies and properties stay out of logs.
 // Level and OutputPath do nothing: both are the business of l's handler.
@@ -54,10 +55,17 @@ var _ rlog.Logger = bridge{}
 func (b bridge) Debug(msg string, fields map[string]any)   { b.log(slog.LevelDebug, msg, fields) }
 func (b bridge) Info(msg string, fields map[string]any)    { b.log(slog.LevelInfo, msg, fields) }
 func (b bridge) Warning(msg string, fields map[string]any) { b.log(slog.LevelWarn, msg, fields) }
-func (b bridge) Error(msg string, fields map[string]any)   { b.log(slog.LevelError, msg, fields) }
 func (b bridge) Fatal(msg string, fields map[string]any)   { b.log(LevelFatal, msg, fields) }
 func (b bridge) Level(string)                              {}
 func (b bridge) OutputPath(string) error                   { return nil }
+
+func (b bridge) Error(msg string, fields map[string]any) {
+	level := slog.LevelError
+	if m, ok := fields["message"].(*primitive.Message); ok && m.GetProperty(markProperty) == greeting {
+		level = slog.LevelDebug // it was sent to be taken back
+	}
+	b.log(level, msg, fields)
+}
 
 func (b bridge) log(level slog.Level, msg string, fields map[string]any) {
 	ctx := context.Background()

@@ -75,6 +75,9 @@ if [ $# = 0 ]; then
   echo '== sample/reconcile'
   sample ./sample/reconcile -records "root@tcp($DEDUP_TEST_MARIADB)/dedup" -shop "root@tcp($DEDUP_TEST_MYSQL)/dedup" ||
     fail 'sample/reconcile: want extra=0, lost=0 and unfinished=0 on the last line'
+  echo '== sample/split'
+  sample ./sample/split -dsn "root@tcp($DEDUP_TEST_MARIADB)/dedup" ||
+    fail 'sample/split: want extra=0 and lost=0 on the last line'
 fi
 
 echo '== all tests'
