@@ -23,15 +23,16 @@ import (
 // oracle is a store that tells of one record.
 type oracle struct {
 	*memstore.Store
-	token store.Token // of the latest transaction
-	get   func(context.Context, store.Key) (store.Record, error)
-	asked []store.Key
+	token  store.Token // of the latest transaction
+	commit error       // what becomes of it
+	get    func(context.Context, store.Key) (store.Record, error)
+	asked  []store.Key
 }
 
 func (o *oracle) Transact(ctx context.Context, r store.TxRequest,
 	do func(context.Context, *sql.Tx, int) error) (store.Verdict, error) {
 	o.token = r.Token
-	return store.Verdict{State: store.Claimed, Attempt: 1}, do(ctx, nil, 1)
+	return store.Verdict{State: store.Claimed, Attempt: 1}, errors.Join(do(ctx, nil, 1), o.commit)
 }
 
 func (o *oracle) Get(ctx context.Context, k store.Key) (store.Record, error) {

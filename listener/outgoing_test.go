@@ -128,18 +128,41 @@ func TestAStepIsNotCommittedBeforeTheBrokerHasItsMessage(t *testing.T) {
 	c := newChain(t, inProcess)
 	c.ships()
 	var runs atomic.Int32
-	c.send("A-1")
-	c.rmq.RefuseReplies(rmqtest.SendMessage, -1, 1)
 	c.books(func(ctx context.Context, tx *sql.Tx, m *primitive.MessageExt) ([]*primitive.Message, error) {
-		runs.Add(1)
+		if runs.Add(1) == 1 {
+			c.rmq.RefuseReplies(rmqtest.SendMessage, -1, 1)
+		}
 		return c.book(ctx, tx, m)
 	}, false)
+	c.send("A-1")
 	eventually(t, "the step has run again", func() bool { return runs.Load() > 2 })
 	if got := c.rows("book A-1"); got != 0 || c.stored() != 0 {
 		t.Errorf("got %d bookings and %d halves, want none", got, c.stored())
 	}
 	c.rmq.ClearFaults()
 	c.shipped("A-1")
+}
+
+func TestTheBrokerIsToldHowATransactionEnded(t *testing.T) {
+	t.Parallel()
+	for class, want := range map[store.Class]state{
+		0:                primitive.CommitMessageState,
+		store.NotApplied: primitive.RollbackMessageState,
+		store.Unknown:    primitive.UnkonwnState,
+	} {
+		b := newOutgoingBench(t)
+		if class != 0 {
+			b.records.commit = &store.Error{Driver: "test", Op: "transact", Class: class, Err: errBoom}
+		}
+		p := &local{listener: b}
+		cb := b.l.Tx(b.Step(p, func(context.Context, *sql.Tx, *primitive.MessageExt) ([]*primitive.Message, error) {
+			return []*primitive.Message{primitive.NewMessage("next", nil)}, nil
+		}))
+		consume(t, cb, orderMessage("a"))
+		if len(p.ends) != 1 || p.ends[0] != want {
+			t.Errorf("%v: got %v, want %v", class, p.ends, want)
+		}
+	}
 }
 
 // A message that a step has not sent is nobody's transaction.
