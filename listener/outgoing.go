@@ -47,11 +47,11 @@ type StepHandler func(ctx context.Context, tx *sql.Tx, m *primitive.MessageExt) 
 // notes late that it has. The next step must be idempotent, by this package and a
 // business key that the handler gives to what it returns. They are lost only
 //
-//   - if the broker gives up asking before anybody can tell: it asks
-//     transactionCheckMax times, which are some 7 minutes by default. For that
-//     long no member of the group, or the database, must be out of reach after a
-//     crash;
-//   - if the record is lost, or its keep is over, before the broker has asked.
+//   - if a process dies between commit and answer, and then the database, or all
+//     members of the group, are out of reach until the broker gives up asking: it
+//     does so transactionCheckMax times, in some 7 minutes by default;
+//   - if the record is lost or its keep is over before that, or if the broker loses
+//     what it has taken.
 //
 // An Outgoing is safe for concurrent use.
 type Outgoing struct {
@@ -103,9 +103,10 @@ func (o *Outgoing) Start(ctx context.Context, p TransactionProducer, topics ...s
 // finished message send nothing.
 //
 // The broker is waited for while the transaction is open, once for all messages
-// of h: a millisecond or so in which the row of the record stays locked. The
-// messages have no order among themselves, and should have neither a delay nor
-// properties of h's message that the client itself has set. p sends copies of them.
+// of h: a millisecond or so in which the row of the record stays locked, and with
+// SQLite everybody else who writes waits. The messages have no order among
+// themselves, and should have neither a delay nor properties of h's message that
+// the client itself has set. p sends copies of them.
 func (o *Outgoing) Step(p TransactionProducer, h StepHandler) TxHandler {
 	return func(ctx context.Context, tx *sql.Tx, m *primitive.MessageExt) error {
 		next, err := h(ctx, tx, m)
