@@ -36,7 +36,7 @@ func openStore(ctx context.Context, dsn string) (*sql.DB, *mysqlstore.Store, err
 	if err != nil {
 		return nil, nil, err
 	}
-	db := sql.OpenDB(connector)
+	db := sql.OpenDB(mysqlstore.Connector(connector)) // which makes transactions faster
 	db.SetMaxOpenConns(24)
 	db.SetMaxIdleConns(24) // the default of 2 would open and close connections all the time
 	records, err := mysqlstore.New(db, mysqlstore.Options{Table: "dedup_sample"})
