@@ -125,7 +125,9 @@ func (c *chaos) finish(j *judge, done func() bool) {
 			c.t.Fatal(err)
 		}
 	}
-	const limit = 2 * time.Minute
+	// A broker may take a consumer that has died for alive for 120 s, and the others
+	// ask for their queues every 20 s.
+	const limit = 3 * time.Minute
 	for began := time.Now(); time.Since(began) < limit; time.Sleep(100 * time.Millisecond) {
 		if read(); done() {
 			break

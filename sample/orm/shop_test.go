@@ -10,6 +10,7 @@ import (
 
 	"github.com/apache/rocketmq-client-go/v2/consumer"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
@@ -32,10 +33,15 @@ const items = 10 // in stock
 func open(t *testing.T) *world {
 	t.Helper()
 	address := storetest.Server(t, "DEDUP_TEST_MARIADB")
-	pool, err := sql.Open("mysql", "root@tcp("+address+")/dedup?innodb_lock_wait_timeout=1")
+	o, err := mysql.ParseDSN("root@tcp(" + address + ")/dedup?innodb_lock_wait_timeout=1")
 	if err != nil {
 		t.Fatal(err)
 	}
+	connector, err := mysql.NewConnector(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := sql.OpenDB(mysqlstore.Connector(connector))
 	pool.SetMaxOpenConns(2) // one for a transaction, and that which deliver takes
 	name := "orm_" + store.NewToken().String()
 	t.Cleanup(func() {
