@@ -14,7 +14,6 @@ import (
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
-	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/memstore"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
 )
 
@@ -23,112 +22,6 @@ var losses = map[string]*storetest.Faults{
 	"refused":      {Before: 1},
 	"replies lost": {After: 1},
 	"black hole":   {Lagging: 1, Delay: 100 * time.Hour},
-}
-
-// lossy is a store that can be lost and found again. Its calls take 5 ms.
-type lossy struct {
-	*memstore.Store
-	away store.Store // what it is while it is lost
-
-	mu             sync.Mutex // guards what follows
-	lost           bool
-	asked          int                 // calls since it was lost or found
-	busy, busiest  int                 // calls at the same time, and the most of them
-	claims         map[store.Token]int // by token
-	claimsOfBatch  []int               // how many went together
-	releasedTokens map[store.Token]bool
-}
-
-func newLossy(t *testing.T, f *storetest.Faults) (*bench, *lossy) {
-	l := &lossy{claims: map[store.Token]int{}, releasedTokens: map[store.Token]bool{}}
-	b := newBench(t, func(s store.Store) store.Store {
-		l.Store, l.away = s.(*memstore.Store), storetest.Flaky(s, &storetest.Faults{
-			Before: f.Before, After: f.After, Lagging: f.Lagging, Delay: f.Delay,
-		})
-		return struct { // not Instant
-			store.Store
-			store.Renewer
-			store.Batcher
-		}{l, l, l}
-	})
-	return b, l
-}
-
-func (l *lossy) set(lost bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lost, l.asked, l.busiest = lost, 0, 0
-}
-
-// goAway loses the store for d.
-func (l *lossy) goAway(d time.Duration) {
-	l.set(true)
-	time.AfterFunc(d, func() { l.set(false) })
-}
-
-func (l *lossy) enter() (now store.Store, leave func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.asked++
-	l.busy++
-	l.busiest = max(l.busiest, l.busy)
-	if now = l.Store; l.lost {
-		now = l.away
-	}
-	return now, func() {
-		time.Sleep(5 * time.Millisecond)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.busy--
-	}
-}
-
-func (l *lossy) Claim(ctx context.Context, r store.ClaimRequest) (store.Verdict, error) {
-	s, leave := l.enter()
-	defer leave()
-	l.mu.Lock()
-	l.claims[r.Token]++
-	if l.releasedTokens[r.Token] {
-		panic("a released token is claimed with")
-	}
-	l.mu.Unlock()
-	return s.Claim(ctx, r)
-}
-
-func (l *lossy) Complete(ctx context.Context, k store.Key, t store.Token, d time.Duration) (store.Completion, error) {
-	s, leave := l.enter()
-	defer leave()
-	return s.Complete(ctx, k, t, d)
-}
-
-func (l *lossy) Release(ctx context.Context, k store.Key, t store.Token, ran bool) error {
-	s, leave := l.enter()
-	defer leave()
-	l.mu.Lock()
-	l.releasedTokens[t] = true
-	l.mu.Unlock()
-	return s.Release(ctx, k, t, ran)
-}
-
-func (l *lossy) Renew(ctx context.Context, claims []store.Claim) []error {
-	s, leave := l.enter()
-	defer leave()
-	return s.(store.Renewer).Renew(ctx, claims)
-}
-
-func (l *lossy) ClaimBatch(ctx context.Context, rs []store.ClaimRequest) []store.ClaimAnswer {
-	s, leave := l.enter()
-	defer leave()
-	l.mu.Lock()
-	l.claimsOfBatch = append(l.claimsOfBatch, len(rs))
-	l.mu.Unlock()
-	return s.(store.Batcher).ClaimBatch(ctx, rs)
-}
-
-func (l *lossy) SettleBatch(ctx context.Context, ss []store.Settlement) []store.SettleAnswer {
-	s, leave := l.enter()
-	defer leave()
-	return s.(store.Batcher).SettleBatch(ctx, ss)
 }
 
 func TestAHeldMessageRunsWithinTwoSecondsOfTheStoresReturn(t *testing.T) {
@@ -319,96 +212,6 @@ func TestAHeldMessageWhoseCallerGoesAwayIsDeferred(t *testing.T) {
 	})
 }
 
-func TestABatchIsHeldTogether(t *testing.T) {
-	for name, deliver := range map[string]func(*bench, []dedup.Delivery) []dedup.Result{
-		"each": func(b *bench, ds []dedup.Delivery) []dedup.Result {
-			return b.DeliverEach(context.Background(), ds, 4, func(context.Context, int) error { return nil })
-		},
-		"together": func(b *bench, ds []dedup.Delivery) []dedup.Result {
-			return b.DeliverTogether(context.Background(), ds, func(context.Context, []int) error { return nil })
-		},
-	} {
-		for how, f := range losses {
-			t.Run(name+", "+how, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					b, l := newLossy(t, f)
-					ds := make([]dedup.Delivery, 100)
-					for i := range ds {
-						ds[i] = dedup.Delivery{Key: key(strconv.Itoa(i))}
-					}
-					l.goAway(time.Minute)
-					began := time.Now()
-					for i, r := range deliver(b, ds) {
-						if r.Outcome != dedup.Ran || r.Attempt != 1 {
-							t.Fatalf("%d: got %+v, want ran at attempt 1", i, r)
-						}
-					}
-					if late := time.Since(began) - time.Minute; late > 2*time.Second {
-						t.Errorf("ended %v after the store came back", late)
-					}
-					if n := l.claimsOfBatch[len(l.claimsOfBatch)-1]; n != len(ds) {
-						t.Errorf("the last turn claimed %d at once, want %d", n, len(ds))
-					}
-				})
-			})
-		}
-	}
-}
-
-func TestABatchThatIsNoCallTakesItsTurnsOneByOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, l := newLossy(t, losses["black hole"])
-		g, err := dedup.New(struct{ store.Store }{l}, dedup.Options{Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ds := make([]dedup.Delivery, 100)
-		for i := range ds {
-			ds[i] = dedup.Delivery{Key: key(strconv.Itoa(i)), Policy: dedup.FixedLease(time.Minute)}
-		}
-		l.set(true)
-		time.AfterFunc(10*time.Second, func() { l.set(true) }) // all are held
-		time.AfterFunc(60*time.Second, func() {
-			if l.mu.Lock(); l.asked > 50 || l.busiest > 1 {
-				t.Errorf("got %d calls in 50 seconds, %d at once; want about one a second, alone", l.asked, l.busiest)
-			}
-			l.mu.Unlock()
-			l.set(false)
-		})
-		began := time.Now()
-		for i, r := range g.DeliverEach(t.Context(), ds, 4, func(context.Context, int) error { return nil }) {
-			if r.Outcome != dedup.Ran {
-				t.Fatalf("%d: got %+v, want ran", i, r)
-			}
-		}
-		if late := time.Since(began) - time.Minute; late > 2*time.Second {
-			t.Errorf("ended %v after the store came back", late)
-		}
-	})
-}
-
-func TestHeldMessagesOfABatchKeepNoOtherWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := &halfLost{}
-		b := newBench(t, func(s store.Store) store.Store { l.Store = s.(*memstore.Store); return l })
-		time.AfterFunc(30*time.Second, func() { l.back.Store(true) })
-		impatient := dedup.Policy{Outage: dedup.OutageRetry}
-		ds := []dedup.Delivery{{Key: key("lost")}, {Key: key("1")}, {Key: key("2"), Policy: impatient}}
-		ran := make([]time.Time, len(ds))
-		began := time.Now()
-		results := b.DeliverEach(t.Context(), ds, 1, func(_ context.Context, i int) error {
-			ran[i] = time.Now()
-			return nil
-		})
-		for i, r := range results {
-			want(t, r, dedup.Ran, nil)
-			if took := ran[i].Sub(began); (took > 5*time.Second) != (i == 0) {
-				t.Errorf("%d ran after %v", i, took)
-			}
-		}
-	})
-}
-
 func TestHoldingIsLoggedWhenItBeginsAndWhenItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -429,46 +232,6 @@ func TestHoldingIsLoggedWhenItBeginsAndWhenItEnds(t *testing.T) {
 			t.Errorf("got %d and %d lines, want one each:\n%s", begins, ends, &out)
 		}
 	})
-}
-
-func TestWhatIsGrantedInAHeldBatchIsNotLostAgain(t *testing.T) {
-	const back, later = 20 * time.Second, 80 * time.Second
-	for name, c := range map[string]struct {
-		first   time.Duration // when the message that is back first runs
-		deliver func(b *bench, ds []dedup.Delivery, ran func(i int)) []dedup.Result
-	}{
-		"each": {back, func(b *bench, ds []dedup.Delivery, ran func(int)) []dedup.Result {
-			return b.DeliverEach(context.Background(), ds, 4, func(_ context.Context, i int) error { ran(i); return nil })
-		}},
-		"together": {later, func(b *bench, ds []dedup.Delivery, ran func(int)) []dedup.Result {
-			return b.DeliverTogether(context.Background(), ds, func(_ context.Context, acquired []int) error {
-				for _, i := range acquired {
-					ran(i)
-				}
-				return nil
-			})
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := &halfLost{}
-				b := newBench(t, func(s store.Store) store.Store { l.Store = s.(*memstore.Store); return l })
-				time.AfterFunc(back, func() { l.back.Store(true) })
-				time.AfterFunc(later, func() { l.later.Store(true) })
-				began := time.Now()
-				ds := []dedup.Delivery{{Key: key("1")}, {Key: key("lost")}, {Key: key("lost for longer")}}
-				var ran [3]time.Duration
-				for _, r := range c.deliver(b, ds, func(i int) { ran[i] = time.Since(began) }) {
-					want(t, r, dedup.Ran, nil)
-				}
-				for i, at := range map[int]time.Duration{1: c.first, 2: later} {
-					if late := ran[i] - at; late < 0 || late > 2*time.Second {
-						t.Errorf("%d ran after %v, want soon after %v", i, ran[i], at)
-					}
-				}
-			})
-		})
-	}
 }
 
 func TestAnErrorThatWaitingCannotMendIsNotHeld(t *testing.T) {
