@@ -46,7 +46,7 @@ func (p place) openRedis() (*redisstore.Store, *redis.Client, error) {
 
 // openMySQL returns a store and its pool, as the package tells users to make it.
 func (p place) openMySQL() (*mysqlstore.Store, *sql.DB, error) {
-	db, err := sql.Open("mysql", "root@tcp("+p.MySQL+")/dedup?innodb_lock_wait_timeout=1")
+	db, err := sql.Open("mysql", "root@tcp("+p.MySQL+")/dedup?innodb_lock_wait_timeout=1&timeout=5s&readTimeout=5s&writeTimeout=5s")
 	if err != nil {
 		return nil, nil, err
 	}

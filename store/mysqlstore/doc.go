@@ -6,7 +6,8 @@
 // Start with [New], over a pool of the driver github.com/go-sql-driver/mysql that
 // stays yours and is used for nothing else:
 //
-//	db, err := sql.Open("mysql", "dedup:password@tcp(127.0.0.1:3306)/orders?innodb_lock_wait_timeout=1")
+//	db, err := sql.Open("mysql", "dedup:password@tcp(127.0.0.1:3306)/orders"+
+//		"?innodb_lock_wait_timeout=1&timeout=5s&readTimeout=10s&writeTimeout=5s")
 //	db.SetMaxOpenConns(16)
 //	db.SetMaxIdleConns(16) // the default of 2 would open and close connections all the time
 //	records, err := mysqlstore.New(db, mysqlstore.Options{})
@@ -14,8 +15,10 @@
 //	err = records.Check(ctx)   // tests the server and the table
 //
 // A pool with fewer than four connections is a bottleneck; a callback that holds
-// the last connection of the pool would wait for itself. What else is in the DSN
-// does not matter: statements carry their values as numbers and hex digits, and
+// the last connection of the pool would wait for itself. Without timeouts in the DSN
+// a statement of yours in a transaction waits for an answer that is lost until its
+// context ends; let readTimeout be longer than your longest statement. What else is
+// in the DSN does not matter: statements carry their values as numbers and hex digits, and
 // times are the server's, in UTC.
 //
 // MySQL 5.6.24 and MariaDB 10.11 are tested. The SQL is what these and MySQL 8

@@ -32,17 +32,19 @@ func (s *Store) Transact(ctx context.Context, r store.TxRequest,
 	if err != nil {
 		return store.Verdict{}, s.transactFailed(err, store.NotApplied)
 	}
-	defer x.tx.Rollback() // does nothing after the commit
+	defer x.rollback(ctx) // does nothing after the commit
 	if v.State != store.Claimed {
 		return v, nil
 	}
 	if err := do(ctx, x.tx, v.Attempt); err != nil {
 		return v, err
 	}
-	if err := x.complete(ctx); err != nil {
+	ending, cancel := context.WithTimeout(ctx, endTime)
+	defer cancel()
+	if err := x.complete(ending); err != nil {
 		return v, s.transactFailed(err, store.NotApplied)
 	}
-	return v, x.commit(ctx)
+	return v, x.commit(ending)
 }
 
 // transaction is one that the record of a key is part of.
@@ -73,7 +75,7 @@ func (x *transaction) begin(ctx context.Context) (v store.Verdict, err error) {
 		if v, err = claim(ctx); err == nil {
 			return v, nil
 		}
-		_ = x.tx.Rollback() // nothing has been written
+		x.rollback(ctx)
 		if number(err) == erDuplicate && x.fresh {
 			x.prepareRest(ctx)
 			claim, x.fresh = x.claim, false
@@ -202,7 +204,7 @@ func (x *transaction) commit(ctx context.Context) error {
 // connection that does not give it one needs a Rollback to be free.
 func (x *transaction) end(ctx context.Context) error {
 	if x.watch.told.Load() {
-		x.watch.ending = ctx
+		x.watch.ending.Store(&ctx)
 		return x.tx.Commit()
 	}
 	_, err := x.tx.ExecContext(ctx, "COMMIT")
@@ -210,8 +212,22 @@ func (x *transaction) end(ctx context.Context) error {
 	return err
 }
 
-// readBackTime is how long a commit whose answer was lost is looked for.
-const readBackTime = 5 * time.Second
+// rollback sends ROLLBACK, as end sends COMMIT. The server does it by itself, too,
+// when the connection is closed because that takes too long.
+func (x *transaction) rollback(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	x.watch.ending.Store(&ctx)
+	if !x.watch.told.Load() {
+		_, _ = x.tx.ExecContext(ctx, "ROLLBACK")
+	}
+	_ = x.tx.Rollback()
+}
+
+// How long the end of a transaction may take, and how long it is looked for when
+// its answer was lost. The callback's context may have no end, and then a lost reply
+// would not be noticed before the network gives up.
+const endTime, readBackTime = 5 * time.Second, 5 * time.Second
 
 // readBack reports whether the transaction has been committed. It waits for one
 // that has not ended.

@@ -51,7 +51,7 @@ type watch struct {
 	failed atomic.Bool // something has: the server may have undone the transaction
 	over   atomic.Bool // it has, or has undone a part of it
 
-	ending context.Context // of the commit
+	ending atomic.Pointer[context.Context] // of the commit, or of the rollback
 }
 
 type watchKey struct{}
@@ -76,6 +76,7 @@ type fullConn interface {
 type watchedConn struct {
 	fullConn
 	watch *watch // of the transaction that is open, or nil
+	open  bool   // a transaction may be open that should not be
 }
 
 // note tells of an error, and returns it.
@@ -111,8 +112,11 @@ func (c *watchedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.T
 	}
 	w.told.Store(true)
 	c.watch = w
-	return watchedTx{tx, c}, nil
+	return watchedTx{tx, c, w}, nil
 }
+
+// IsValid reports whether the connection may be used again.
+func (c *watchedConn) IsValid() bool { return !c.open && c.fullConn.IsValid() }
 
 // ResetSession is called before the connection is used for something else.
 func (c *watchedConn) ResetSession(ctx context.Context) error {
@@ -162,24 +166,29 @@ func (c *watchedConn) unwatched() {
 	}
 }
 
+// watchedTx ends under the context that its watch has for that: those of package
+// sql have none.
 type watchedTx struct {
 	driver.Tx
-	conn *watchedConn
+	conn  *watchedConn
+	watch *watch
 }
 
-// Commit commits under the context that the watch has for that.
-func (t watchedTx) Commit() error {
-	ctx := t.conn.watch.ending
-	t.conn.watch = nil
-	if ctx == nil {
-		return t.Tx.Commit()
-	}
-	_, err := t.conn.fullConn.ExecContext(ctx, "COMMIT", nil)
-	return err
-}
+// Commit commits.
+func (t watchedTx) Commit() error { return t.end("COMMIT", t.Tx.Commit) }
 
 // Rollback rolls back.
-func (t watchedTx) Rollback() error {
+func (t watchedTx) Rollback() error { return t.end("ROLLBACK", t.Tx.Rollback) }
+
+func (t watchedTx) end(statement string, otherwise func() error) error {
 	t.conn.watch = nil
-	return t.Tx.Rollback()
+	ctx := t.watch.ending.Load()
+	if ctx == nil {
+		return otherwise()
+	}
+	_, err := t.conn.fullConn.ExecContext(*ctx, statement, nil)
+	// The driver sends nothing under a context that has ended. Another transaction
+	// on this connection would commit what is open.
+	t.conn.open = err != nil && number(err) == 0
+	return err
 }
