@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
@@ -46,10 +47,16 @@ func (p place) openRedis() (*redisstore.Store, *redis.Client, error) {
 
 // openMySQL returns a store and its pool, as the package tells users to make it.
 func (p place) openMySQL() (*mysqlstore.Store, *sql.DB, error) {
-	db, err := sql.Open("mysql", "root@tcp("+p.MySQL+")/dedup?innodb_lock_wait_timeout=1&timeout=5s&readTimeout=5s&writeTimeout=5s")
+	o, err := mysql.ParseDSN("root@tcp(" + p.MySQL +
+		")/dedup?innodb_lock_wait_timeout=1&timeout=5s&readTimeout=5s&writeTimeout=5s")
 	if err != nil {
 		return nil, nil, err
 	}
+	connector, err := mysql.NewConnector(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	db := sql.OpenDB(mysqlstore.Connector(connector))
 	db.SetMaxOpenConns(16)
 	db.SetMaxIdleConns(16)
 	records, err := mysqlstore.New(db, mysqlstore.Options{})
