@@ -51,7 +51,7 @@
 //	rocketmq.max_reconsume_times             16              retries before the dead-letter queue; -1 means 16
 //	rocketmq.delay_levels                    1s 5s 10s … 2h  list: messageDelayLevel of the broker
 //	store.type                               redis           redis, mysql, sqlite or memory
-//	store.watch                              true            look every second for lost records and tell; redis, memory
+//	store.watch                              true            look every second for lost records and tell; not sqlite
 //	store.redis.addrs                        required        list of host:port: server, cluster nodes or sentinels
 //	store.redis.username                     none            of Redis ACL
 //	store.redis.password                     none            secret; better in the environment or in a file

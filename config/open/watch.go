@@ -10,7 +10,7 @@ import (
 
 // Watch is the Watch of l if c wants one (store.watch): it returns when ctx ends.
 // Otherwise it returns nil at once, and so it does if the store cannot tell, as
-// databases cannot. Run it beside the consumer.
+// SQLite cannot. Run it beside the consumer.
 func Watch(ctx context.Context, c config.Config, l *listener.DedupConcurrentListener) error {
 	if !c.Store.Watch {
 		return nil

@@ -63,8 +63,8 @@
 //
 // A server that does not flush its log at every commit, or a fail-over to a
 // replica that lags behind, loses the latest records: their keys run again, and
-// Complete answers Recreated when it comes across one. Set
-// innodb_flush_log_at_trx_commit = 1.
+// Complete answers Recreated when it comes across one, and the Watch of a guard
+// tells, by [Store.Pulse]. Set innodb_flush_log_at_trx_commit = 1.
 //
 // # Records
 //

@@ -111,6 +111,7 @@ var sources embed.FS
 type texts struct {
 	upsert, read, renew, park, fence []string
 	scan, forget, stale, sweep       []string
+	pulse, beat                      []string
 	release                          [2][]string // by whether the callback ran
 }
 
@@ -192,6 +193,8 @@ func (l *layout) texts(table string) texts {
 		forget: l.render("forget", table, "{keys}"),
 		stale:  l.render("stale", table, "{status}", "{limit}"),
 		sweep:  l.render("sweep", table, "{keys}"),
+		pulse:  l.render("pulse", table, "{row}"),
+		beat:   l.render("beat", table, "{keys}"),
 	}
 	release := l.render("release", table, "{ran}", "{owned}")
 	for ran := range t.release {

@@ -68,6 +68,7 @@ func TestAUserWithoutRightsIsTold(t *testing.T) {
 		if err := minimal.Check(within(t, ample)); err != nil {
 			t.Errorf("check with the rights that the documentation asks for: %v", err)
 		}
+		pulsed(t, minimal, store.Pulse{Application: "billing", Node: store.NewToken(), Number: 1})
 		if _, err := minimal.Sweep(within(t, ample), 10); err != nil {
 			t.Errorf("sweep with the rights that the documentation asks for: %v", err)
 		}

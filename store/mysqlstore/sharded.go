@@ -36,6 +36,7 @@ var (
 	_ store.Scanner   = (*Sharded)(nil)
 	_ store.Forgetter = (*Sharded)(nil)
 	_ store.Sweeper   = (*Sharded)(nil)
+	_ store.Pulser    = (*Sharded)(nil)
 
 	_ store.Transactor = (*Sharded)(nil)
 )

@@ -88,11 +88,15 @@ func (s *Sharded) Wait(ctx context.Context) error {
 
 // all does the same at all shards, and joins their errors in their order.
 func (s *Sharded) all(do func(*Store) error) error {
+	return s.numbered(func(_ int, shard *Store) error { return do(shard) })
+}
+
+func (s *Sharded) numbered(do func(i int, shard *Store) error) error {
 	errs, shards := make([]error, len(s.shards)), make([]int, len(s.shards))
 	for i := range shards {
 		shards[i] = i
 	}
-	together(shards, func(i int) { errs[i] = located(i, do(s.shards[i])) })
+	together(shards, func(i int) { errs[i] = located(i, do(i, s.shards[i])) })
 	return errors.Join(errs...)
 }
 

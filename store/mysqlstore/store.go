@@ -38,6 +38,7 @@ var (
 	_ store.Forgetter  = (*Store)(nil)
 	_ store.Sweeper    = (*Store)(nil)
 	_ store.Transactor = (*Store)(nil)
+	_ store.Pulser     = (*Store)(nil)
 )
 
 // New returns a Store over db, which stays the caller's, to close as well. It
