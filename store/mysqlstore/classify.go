@@ -36,6 +36,8 @@ const (
 	erAccessDenied     = 1045
 	erSyntax           = 1064
 	erManyPrepared     = 1461
+	erLockTableFull    = 1206
+	erRecordChanged    = 1020
 	erDuplicate        = 1062
 	erLockWaitTimeout  = 1205
 	erDeadlock         = 1213
@@ -66,8 +68,9 @@ var replies = map[uint16]struct {
 	1037:              {store.NotApplied, false}, // out of memory
 	1041:              {store.NotApplied, false},
 	1038:              {store.NotApplied, false}, // out of sort memory
-	1206:              {store.NotApplied, true},  // the lock table is full
-	erLockWaitTimeout: {store.NotApplied, true},  // a claim is Busy instead
+	erLockTableFull:   {store.NotApplied, true},
+	erRecordChanged:   {store.NotApplied, true}, // MariaDB, with innodb_snapshot_isolation
+	erLockWaitTimeout: {store.NotApplied, true}, // a claim is Busy instead
 	erDeadlock:        {store.NotApplied, true},
 	erReadOnly:        {store.NotApplied, true},
 	erReadOnlyTx:      {store.NotApplied, true},
@@ -216,6 +219,16 @@ func number(err error) uint16 {
 
 func deadlock(err error) bool    { return number(err) == erDeadlock }
 func lockTimeout(err error) bool { return number(err) == erLockWaitTimeout }
+
+// undoes reports whether after such an error the transaction is undone, or may be,
+// or a part of it that nobody can name. What comes then would be by itself.
+func undoes(err error) bool {
+	switch number(err) {
+	case erDeadlock, erLockWaitTimeout, erLockTableFull, erRecordChanged:
+		return true
+	}
+	return false
+}
 
 // readOnly reports whether the server has become a replica, or is one.
 func readOnly(err error) bool {

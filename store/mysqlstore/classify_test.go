@@ -22,7 +22,7 @@ import (
 
 // These are all the numbers that the store knows, by what they mean to it.
 var (
-	again     = []uint16{1040, 1047, 1135, 1203, 1205, 1206, 1213, 1290, 1461, 1615, 1637, 1792, 1836} // not applied, and worth a repeat at once
+	again     = []uint16{1020, 1040, 1047, 1135, 1203, 1205, 1206, 1213, 1290, 1461, 1615, 1637, 1792, 1836} // not applied, and worth a repeat at once
 	notNow    = []uint16{1021, 1037, 1038, 1041, 1114, 1129, 1223, 1226, 1969, 3100}
 	open      = []uint16{1053, 1180, 1317, 1927} // unknown, and worth a repeat at once
 	permanent = []uint16{

@@ -57,8 +57,8 @@ type transaction struct {
 }
 
 // errUndone is a transaction whose record has gone, or a part of it.
-var errUndone = errors.New("a deadlock or a lock wait timeout has ended the transaction," +
-	" and the callback has not returned that error")
+var errUndone = errors.New("a deadlock, a lock wait timeout or the like has ended the" +
+	" transaction, and the callback has not returned that error")
 
 // begin begins a transaction that claims. Nearly always there is no record: one
 // that says done is inserted at once. Otherwise the transaction is begun again,

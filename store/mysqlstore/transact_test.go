@@ -23,6 +23,7 @@ type shop struct {
 	t     *testing.T
 	db    *sql.DB // past any proxy
 	sales string  // the business table
+	stock string  // another, for deadlocks; each has its own without
 
 	through *sql.DB // of s
 	s       *mysqlstore.Store

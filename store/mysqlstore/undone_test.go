@@ -81,13 +81,30 @@ func TestATransactionThatADeadlockHasUndoneIsNotCommitted(t *testing.T) {
 	})
 }
 
-// deadlock has tx be the victim of a deadlock, which its last statement meets.
-func (b *shop) deadlock(ctx context.Context, tx *sql.Tx,
-	last func(ctx context.Context, tx *sql.Tx, table string) error) {
+// newStock is a table with two rows.
+func (b *shop) newStock() string {
 	b.t.Helper()
 	stock := table(b.t, b.db)
 	executes(b.t, b.db, "CREATE TABLE %s (id INT PRIMARY KEY, n INT NOT NULL) ENGINE=InnoDB", stock)
 	executes(b.t, b.db, "INSERT INTO %s VALUES (1, 0), (2, 0)", stock)
+	return stock
+}
+
+// deadlock has tx be the victim of a deadlock, which its last statement meets.
+func (b *shop) deadlock(ctx context.Context, tx *sql.Tx,
+	last func(ctx context.Context, tx *sql.Tx, table string) error) {
+	b.t.Helper()
+	b.victim(ctx, tx, last, 1213)
+}
+
+// victim is deadlock, of which last answers the number want, or no error for 0.
+func (b *shop) victim(ctx context.Context, tx *sql.Tx,
+	last func(ctx context.Context, tx *sql.Tx, table string) error, want uint16) {
+	b.t.Helper()
+	stock := b.stock
+	if stock == "" {
+		stock = b.newStock()
+	}
 	take := func(tx *sql.Tx, row string) error {
 		_, err := tx.ExecContext(ctx, "UPDATE "+stock+" SET n = n + 1 WHERE id = "+row)
 		return err
@@ -115,8 +132,10 @@ func (b *shop) deadlock(ctx context.Context, tx *sql.Tx,
 	rivals := make(chan error)
 	go func() { rivals <- take(rival, "1") }()
 	var met *mysql.MySQLError
-	if err := last(ctx, tx, stock); !errors.As(err, &met) || met.Number != 1213 {
-		b.t.Errorf("got %v, want a deadlock", err)
+	err = last(ctx, tx, stock)
+	switch errors.As(err, &met); {
+	case want == 0 && err != nil, want != 0 && (met == nil || met.Number != want):
+		b.t.Errorf("got %v, want error %d", err, want)
 	}
 	if err := <-rivals; err != nil {
 		b.t.Errorf("the rival: %v", err)

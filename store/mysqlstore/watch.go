@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+	"strings"
 	"sync/atomic"
 )
 
@@ -12,11 +13,12 @@ import (
 // that its callback meets: pass it to sql.OpenDB. A transaction then takes two round
 // trips less, because without an error the server cannot have undone it.
 //
-// And a callback that keeps an error to itself commits no half: after a deadlock,
-// which undoes the transaction, and after a lock wait timeout, which undoes one
-// statement, its further statements are refused and everything is rolled back.
+// And a callback that keeps an error to itself commits no half: after a deadlock and
+// the like, which undo the transaction, and after a lock wait timeout, which undoes
+// one statement, its further statements are refused and everything is rolled back.
 // Otherwise the server would execute each by itself after a deadlock, and Transact
-// commit what is left after a timeout.
+// commit what is left after a timeout. Of an error that a stored procedure handles
+// nobody is told: then the record is looked for, but nothing is refused.
 //
 // The connections are for the rest what those of c are, except to the function of
 // [database/sql.Conn.Raw].
@@ -77,6 +79,7 @@ type watchedConn struct {
 	fullConn
 	watch *watch // of the transaction that is open, or nil
 	open  bool   // a transaction may be open that should not be
+	blind bool   // it has prepared a statement that cannot be watched
 }
 
 // note tells of an error, and returns it.
@@ -85,7 +88,7 @@ func (c *watchedConn) note(err error) error {
 		return err
 	}
 	c.watch.failed.Store(true)
-	if deadlock(err) || lockTimeout(err) {
+	if undoes(err) {
 		c.watch.over.Store(true)
 	}
 	return err
@@ -100,8 +103,8 @@ func (c *watchedConn) refused() error {
 }
 
 // errRefused is what a callback is told that goes on.
-var errRefused = errors.New("mysqlstore: a deadlock or a lock wait timeout has ended this transaction:" +
-	" return that error")
+var errRefused = errors.New("mysqlstore: a deadlock, a lock wait timeout or the like has ended this" +
+	" transaction: return that error")
 
 // BeginTx begins a transaction, which is watched if ctx asks for it.
 func (c *watchedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
@@ -111,6 +114,7 @@ func (c *watchedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.T
 		return tx, err
 	}
 	w.told.Store(true)
+	w.failed.Store(c.blind)
 	c.watch = w
 	return watchedTx{tx, c, w}, nil
 }
@@ -129,6 +133,7 @@ func (c *watchedConn) ExecContext(ctx context.Context, query string, args []driv
 	if err := c.refused(); err != nil {
 		return nil, err
 	}
+	c.unwatched(silent(query))
 	result, err := c.fullConn.ExecContext(ctx, query, args)
 	return result, c.note(err)
 }
@@ -138,8 +143,9 @@ func (c *watchedConn) QueryContext(ctx context.Context, query string, args []dri
 	if err := c.refused(); err != nil {
 		return nil, err
 	}
+	c.unwatched(silent(query))
 	rows, err := c.fullConn.QueryContext(ctx, query, args)
-	return c.rows(rows), c.note(err)
+	return c.rows(rows, err)
 }
 
 // PrepareContext prepares a statement.
@@ -152,18 +158,34 @@ func (c *watchedConn) PrepareContext(ctx context.Context, query string) (driver.
 		return nil, err
 	}
 	if full, ok := stmt.(fullStmt); ok {
-		return watchedStmt{full, c}, nil
+		return watchedStmt{full, c, silent(query)}, nil
 	}
-	c.unwatched()
+	c.blind = true
+	c.unwatched(true)
 	return stmt, nil
 }
 
-// unwatched makes the open transaction doubtful, because something in it cannot
-// be watched.
-func (c *watchedConn) unwatched() {
-	if c.watch != nil {
+// unwatched makes the open transaction doubtful if something in it cannot be
+// watched.
+func (c *watchedConn) unwatched(something bool) {
+	if something && c.watch != nil {
 		c.watch.failed.Store(true)
 	}
+}
+
+// silent reports whether a statement may meet an error and tell nobody: procedures
+// have handlers for errors, and so has a block of MariaDB. A look too many, because
+// a column has such a name, does no harm.
+func silent(query string) bool { return mentions(query, "call") || mentions(query, "handler") }
+
+// mentions copies nothing: statements may be large.
+func mentions(query, word string) bool {
+	for i := 0; i+len(word) <= len(query); i++ {
+		if query[i]|0x20 == word[0] && strings.EqualFold(query[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
 }
 
 // watchedTx ends under the context that its watch has for that: those of package
@@ -187,8 +209,8 @@ func (t watchedTx) end(statement string, otherwise func() error) error {
 		return otherwise()
 	}
 	_, err := t.conn.fullConn.ExecContext(*ctx, statement, nil)
-	// The driver sends nothing under a context that has ended. Another transaction
-	// on this connection would commit what is open.
-	t.conn.open = err != nil && number(err) == 0
+	// The driver sends nothing under a context that has ended, for example. Another
+	// transaction on this connection would commit what is open.
+	t.conn.open = err != nil
 	return err
 }

@@ -16,7 +16,8 @@ type fullStmt interface {
 // watchedStmt is a statement of a watchedConn.
 type watchedStmt struct {
 	fullStmt
-	conn *watchedConn
+	conn   *watchedConn
+	silent bool
 }
 
 // ExecContext executes the statement.
@@ -24,6 +25,7 @@ func (s watchedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) 
 	if err := s.conn.refused(); err != nil {
 		return nil, err
 	}
+	s.conn.unwatched(s.silent)
 	result, err := s.fullStmt.ExecContext(ctx, args)
 	return result, s.conn.note(err)
 }
@@ -33,8 +35,9 @@ func (s watchedStmt) QueryContext(ctx context.Context, args []driver.NamedValue)
 	if err := s.conn.refused(); err != nil {
 		return nil, err
 	}
+	s.conn.unwatched(s.silent)
 	rows, err := s.fullStmt.QueryContext(ctx, args)
-	return s.conn.rows(rows), s.conn.note(err)
+	return s.conn.rows(rows, err)
 }
 
 // fullRows is what the results of the driver can do.
@@ -54,16 +57,17 @@ type watchedRows struct {
 	conn *watchedConn
 }
 
-// rows has the rows of a query watched if a transaction is.
-func (c *watchedConn) rows(rows driver.Rows) driver.Rows {
-	if rows == nil || c.watch == nil {
-		return rows
+// rows notes err, and without one has the rows of a query watched if a transaction
+// is.
+func (c *watchedConn) rows(rows driver.Rows, err error) (driver.Rows, error) {
+	if err != nil || c.watch == nil {
+		return rows, c.note(err)
 	}
 	if full, ok := rows.(fullRows); ok {
-		return &watchedRows{full, c}
+		return &watchedRows{full, c}, nil
 	}
-	c.unwatched()
-	return rows
+	c.unwatched(true)
+	return rows, nil
 }
 
 // Next reads a row.

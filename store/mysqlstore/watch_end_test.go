@@ -1,0 +1,222 @@
+package mysqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/mysqlstore"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest/testserver"
+)
+
+// lateConnector has connections that call before what they execute is sent.
+type lateConnector struct {
+	driver.Connector
+	before func(ctx context.Context, statement string)
+}
+
+func (c lateConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return lateConn{conn.(mysqlConn), c.before}, nil
+}
+
+type lateConn struct {
+	mysqlConn
+	before func(ctx context.Context, statement string)
+}
+
+func (c lateConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.before(ctx, query)
+	return c.mysqlConn.ExecContext(ctx, query, args)
+}
+
+// The driver sends nothing then, and the connection is as good as ever: what is
+// open on it must not be committed by the next transaction that begins.
+func TestAContextThatEndsRightBeforeTheCommitLeavesNoTransactionOpen(t *testing.T) {
+	onConnectors(t, func(t *testing.T, address string, tell bool) {
+		ctx, cancel := context.WithCancel(context.Background())
+		b, k := newShop(t, address, telling(tell, lateConnector{connectorTo(t, address, ""), func(_ context.Context, statement string) {
+			if statement == "COMMIT" {
+				cancel()
+			}
+		}})), newKey()
+		b.through.SetMaxOpenConns(1)
+		_, err := b.s.Transact(ctx, store.TxRequest{Key: k, Token: store.NewToken(), Keep: time.Hour}, b.sell(k))
+		fails(t, "transact", err, store.NotApplied)
+		b.sold(k, 0)
+		b.answersTx(k, store.Claimed)
+		b.sold(k, 1)
+	})
+}
+
+// A procedure may handle errors, too, and then nobody hears of them.
+func TestADeadlockThatAProcedureKeepsToItselfIsNotCommitted(t *testing.T) {
+	onConnectors(t, func(t *testing.T, address string, tell bool) {
+		b, k := newShop(t, address, telling(tell, connectorTo(t, address, ""))), newKey()
+		_, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, _ int) error {
+			b.victim(ctx, tx, func(ctx context.Context, tx *sql.Tx, table string) error {
+				procedure := table + "_p"
+				executes(t, b.db, "CREATE PROCEDURE %s() BEGIN DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;"+
+					" UPDATE %s SET n = n + 1 WHERE id = 2; END", procedure, table)
+				defer drop(t, b.db, "PROCEDURE "+procedure)
+				_, err := tx.ExecContext(ctx, "CALL "+procedure+"()")
+				return err
+			}, 0)
+			return nil
+		})
+		fails(t, "transact", err, store.NotApplied)
+		b.answersTx(k, store.Claimed)
+	})
+}
+
+// MariaDB undoes a transaction, too, that writes what has changed since it looked.
+func TestATransactionThatAChangedRowHasUndoneIsNotCommitted(t *testing.T) {
+	t.Parallel()
+	address := storetest.Server(t, "DEDUP_TEST_MARIADB")
+	for name, tell := range map[string]bool{"errors are told": true, "errors are not told": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, k := newShop(t, address, telling(tell, connectorTo(t, address, "innodb_snapshot_isolation=1"))), newKey()
+			stock := b.newStock()
+			_, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
+				if err := tx.QueryRowContext(ctx, "SELECT n FROM "+stock+" WHERE id = 1").Scan(new(int)); err != nil {
+					return err
+				}
+				executes(t, b.db, "UPDATE %s SET n = 7 WHERE id = 1", stock)
+				var met *mysql.MySQLError
+				_, err := tx.ExecContext(ctx, "UPDATE "+stock+" SET n = n + 1 WHERE id = 1")
+				if !errors.As(err, &met) || met.Number != 1020 {
+					t.Errorf("got %v, want error 1020", err)
+				}
+				if err := b.sell(k)(ctx, tx, attempt); (err != nil) != tell {
+					t.Errorf("a statement after that: got %v, want it refused: %t", err, tell)
+				}
+				return nil
+			})
+			fails(t, "transact", err, store.NotApplied)
+			if tell {
+				b.sold(k, 0)
+			}
+			b.answersTx(k, store.Claimed)
+		})
+	}
+}
+
+// A statement of the pool stays prepared on its connections, transaction after
+// transaction.
+func TestAStatementThatIsOlderThanItsTransactionIsWatchedOrLookedAfter(t *testing.T) {
+	onServers(t, func(t *testing.T, address string) {
+		for name, wrap := range map[string]func(driver.Connector) driver.Connector{
+			"watched":           func(c driver.Connector) driver.Connector { return c },
+			"cannot be watched": func(c driver.Connector) driver.Connector { return bareConnector{c, true} },
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				b, k := newShop(t, address, mysqlstore.Connector(wrap(connectorTo(t, address, "")))), newKey()
+				b.through.SetMaxOpenConns(1)
+				b.stock = b.newStock()
+				old, err := b.through.PrepareContext(within(t, ample), "UPDATE "+b.stock+" SET n = n + 1 WHERE id = 2")
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = b.transact(k, func(ctx context.Context, tx *sql.Tx, _ int) error {
+					b.deadlock(ctx, tx, func(ctx context.Context, tx *sql.Tx, _ string) error {
+						_, err := tx.StmtContext(ctx, old).ExecContext(ctx)
+						return err
+					})
+					return nil
+				})
+				fails(t, "transact", err, store.NotApplied)
+				b.answersTx(k, store.Claimed)
+			})
+		}
+	})
+}
+
+// The callback's context has no end, so that nothing but the store ends the wait.
+func TestTheEndOfATransactionIsWaitedForNoLongerThanItMayTake(t *testing.T) {
+	for text, want := range map[string]store.State{"COMMIT": store.Done, "ROLLBACK": store.Claimed} {
+		t.Run(text, func(t *testing.T) {
+			onConnectors(t, func(t *testing.T, address string, tell bool) {
+				proxy := testserver.NewProxy(t, address)
+				var armed atomic.Bool
+				b, k := newShop(t, address, telling(tell, watched(t, proxy.Addr(), text, func() {
+					if armed.CompareAndSwap(true, false) {
+						proxy.SwallowReplies(1)
+					}
+				}))), newKey()
+				r := store.TxRequest{Key: k, Token: store.NewToken(), Keep: time.Hour}
+				began := time.Now()
+				_, err := b.s.Transact(context.Background(), r, func(ctx context.Context, tx *sql.Tx, attempt int) error {
+					armed.Store(true)
+					if text == "ROLLBACK" {
+						return errOfCallback
+					}
+					return b.sell(k)(ctx, tx, attempt)
+				})
+				if armed.Load() {
+					t.Fatalf("no %s was sent", text)
+				}
+				if took := time.Since(began); took > ample/2 {
+					t.Errorf("it took %v", took)
+				}
+				if text == "ROLLBACK" && err != errOfCallback || text == "COMMIT" && err != nil {
+					t.Errorf("got %v", err)
+				}
+				b.answersTx(k, want)
+				b.sold(k, 1)
+			})
+		})
+	}
+}
+
+var errOfCallback = errors.New("of the callback")
+
+// The driver sends nothing then, and the next transaction on the connection would
+// commit what is left open on it.
+func TestNoConnectionIsUsedAgainOnWhichATransactionIsOpen(t *testing.T) {
+	for _, text := range []string{"COMMIT", "ROLLBACK"} {
+		t.Run(text, func(t *testing.T) {
+			onConnectors(t, func(t *testing.T, address string, tell bool) {
+				b := newShop(t, address, telling(tell, lateConnector{connectorTo(t, address, ""),
+					func(ctx context.Context, statement string) {
+						if statement == text {
+							<-ctx.Done()
+						}
+					}}))
+				b.through.SetMaxOpenConns(1)
+				k := newKey()
+				_, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
+					if err := b.sell(k)(ctx, tx, attempt); err != nil || text == "COMMIT" {
+						return err
+					}
+					return errOfCallback
+				})
+				if text == "ROLLBACK" && err != errOfCallback || text == "COMMIT" && store.ClassOf(err) != store.NotApplied {
+					t.Errorf("got %v", err)
+				}
+				_, err = b.transact(newKey(), func(context.Context, *sql.Tx, int) error {
+					if text == "COMMIT" {
+						return errOfCallback
+					}
+					return nil
+				})
+				if (err == nil) != (text == "ROLLBACK") {
+					t.Errorf("the next one: got %v", err)
+				}
+				b.sold(k, 0)
+			})
+		})
+	}
+}
