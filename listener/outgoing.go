@@ -25,6 +25,8 @@ type TransactionProducer interface {
 }
 
 // StepHandler is a [TxHandler] that also returns the messages for the next step.
+// With an error, one marked by [dedup.AlreadyDone] included, nothing is sent: whoever
+// finds its effect in place relies on what was handed over together with that.
 type StepHandler func(ctx context.Context, tx *sql.Tx, m *primitive.MessageExt) ([]*primitive.Message, error)
 
 // Outgoing publishes messages exactly if a transaction is committed, so that a

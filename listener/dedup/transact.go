@@ -93,6 +93,9 @@ func (g *Guard) transact(ctx context.Context, a *attempt) action {
 	}
 	switch {
 	case begun && failure != nil:
+		if act.kind == actComplete { // what is recorded then is not this transaction
+			a.token = store.NewToken()
+		}
 		return act
 	case begun:
 		act, _ = r.step(input{kind: inTransacted, now: g.now(), err: err})

@@ -36,9 +36,10 @@ func (e TxEnd) String() string {
 // ended: before the delivery returns, in the order of the calls of AfterTx. The
 // delivery waits for f, whose panic changes nothing and is logged.
 //
-// The token is the one with which the record says done if the transaction is
-// committed, which tells its end to whoever finds the record later. When the
-// process dies f is not called, whatever becomes of the transaction. Outside of a
+// The token is the one with which the record says done exactly if the transaction
+// is committed, which tells its end to whoever finds the record later. A key that
+// [AlreadyDone] completes is done by another. When the process dies f is not
+// called, whatever becomes of the transaction. Outside of a
 // callback of [Guard.DeliverTx] the error is [ErrNoTransaction].
 func AfterTx(ctx context.Context, f func(TxEnd)) (store.Token, error) {
 	r := only(ctx)

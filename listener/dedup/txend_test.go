@@ -79,6 +79,25 @@ func TestTheTokenOfATransactionIsThatOfItsRecord(t *testing.T) {
 	})
 }
 
+// Else whoever finds the record would believe that the transaction was committed.
+func TestTheTokenOfATransactionThatIsRolledBackCompletesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger(t)
+		var token store.Token
+		r := l.deliver(t, short(), func(ctx context.Context) error {
+			var err error
+			token, err = dedup.AfterTx(ctx, func(dedup.TxEnd) {})
+			return dedup.AlreadyDone(errors.Join(errBoom, err))
+		})
+		want(t, r, dedup.Skipped, nil)
+		record, err := l.db.Get(t.Context(), key("1"))
+		if err != nil || record.Status != store.StatusConsumed || record.Token == token || record.Token.IsZero() {
+			t.Errorf("got %+v, %v, want it done by another token than %v", record, err, token)
+		}
+	})
+}
+
 func TestOnlyARunningTransactionHasAnEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
