@@ -79,7 +79,21 @@ func (s *Store) checkSettings(ctx context.Context, conn *sql.Conn) (findings, er
 			fmt.Sprintf("%d s, so that a call would give up long before the server, which may still apply it then", wait),
 			"add innodb_lock_wait_timeout=1 to the DSN of this pool"})
 	}
-	return errors.Join(errs...), nil
+	isolation, err := checkIsolation(ctx, conn)
+	return errors.Join(errors.Join(errs...), isolation), err
+}
+
+// checkIsolation finds fault with the one level that shows what is not committed.
+// The servers have two names for it, some of them both.
+func checkIsolation(ctx context.Context, conn *sql.Conn) (finding, err error) {
+	var name, level string
+	err = conn.QueryRowContext(ctx,
+		"SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')").Scan(&name, &level)
+	if err != nil || level != "READ-UNCOMMITTED" {
+		return nil, err
+	}
+	return &Finding{name, level + ": whoever asks for a record would be told of transactions that are not committed," +
+		" and may never be", "set it to READ-COMMITTED, or remove what sets it"}, nil
 }
 
 // checkTable compares the live table with the one that it should be.

@@ -254,6 +254,8 @@ func TestCheckFindsSettingsThatWouldLoseRecords(t *testing.T) {
 			"autocommit off":   {"/dedup?innodb_lock_wait_timeout=1&autocommit=0", "autocommit", "autocommit=1"},
 			"a patient server": {"/dedup?innodb_lock_wait_timeout=50", "innodb_lock_wait_timeout", "innodb_lock_wait_timeout=1"},
 			"no database":      {"/?innodb_lock_wait_timeout=1", "DSN", "/database"},
+			"no isolation": {"/dedup?innodb_lock_wait_timeout=1&tx_isolation=%27READ-UNCOMMITTED%27",
+				"tx_isolation", "READ-COMMITTED"},
 		} {
 			found := findings(over(t, opened(t, "root@tcp("+address+")"+c.dsn), name).Check(within(t, ample)))
 			if len(found) == 0 || found[0].Field != c.field || !strings.Contains(found[0].Remedy, c.remedy) {

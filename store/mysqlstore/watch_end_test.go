@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/mysqlstore"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest"
-	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/storetest/testserver"
 )
 
 // lateConnector has connections that call before what they execute is sent.
@@ -144,79 +142,43 @@ func TestAStatementThatIsOlderThanItsTransactionIsWatchedOrLookedAfter(t *testin
 	})
 }
 
-// The callback's context has no end, so that nothing but the store ends the wait.
-func TestTheEndOfATransactionIsWaitedForNoLongerThanItMayTake(t *testing.T) {
-	for text, want := range map[string]store.State{"COMMIT": store.Done, "ROLLBACK": store.Claimed} {
-		t.Run(text, func(t *testing.T) {
-			onConnectors(t, func(t *testing.T, address string, tell bool) {
-				proxy := testserver.NewProxy(t, address)
-				var armed atomic.Bool
-				b, k := newShop(t, address, telling(tell, watched(t, proxy.Addr(), text, func() {
-					if armed.CompareAndSwap(true, false) {
-						proxy.SwallowReplies(1)
-					}
-				}))), newKey()
+// By the token of the record others find out how a transaction has ended.
+func TestTheRecordOfATransactionHasItsTokenOnceItIsCommitted(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		for name, open := range map[string]func(*sql.DB, mysqlstore.Options) (*mysqlstore.Store, error){
+			"native": mysqlstore.New, "beside the original": mysqlstore.NewJavaCompatible,
+		} {
+			db := pool(t, address, "")
+			s, err := open(db, mysqlstore.Options{Table: table(t, db)})
+			if err == nil {
+				err = s.Migrate(within(t, ample))
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			lapsed, fresh := newKey(), newKey()
+			before := store.NewToken()
+			claims(t, s, request(lapsed, before), 1)
+			releases(t, s, lapsed, before)
+			for _, k := range []store.Key{lapsed, fresh} {
 				r := store.TxRequest{Key: k, Token: store.NewToken(), Keep: time.Hour}
-				began := time.Now()
-				_, err := b.s.Transact(context.Background(), r, func(ctx context.Context, tx *sql.Tx, attempt int) error {
-					armed.Store(true)
-					if text == "ROLLBACK" {
-						return errOfCallback
-					}
-					return b.sell(k)(ctx, tx, attempt)
-				})
-				if armed.Load() {
-					t.Fatalf("no %s was sent", text)
-				}
-				if took := time.Since(began); took > ample/2 {
-					t.Errorf("it took %v", took)
-				}
-				if text == "ROLLBACK" && err != errOfCallback || text == "COMMIT" && err != nil {
-					t.Errorf("got %v", err)
-				}
-				b.answersTx(k, want)
-				b.sold(k, 1)
-			})
-		})
-	}
-}
-
-var errOfCallback = errors.New("of the callback")
-
-// The driver sends nothing then, and the next transaction on the connection would
-// commit what is left open on it.
-func TestNoConnectionIsUsedAgainOnWhichATransactionIsOpen(t *testing.T) {
-	for _, text := range []string{"COMMIT", "ROLLBACK"} {
-		t.Run(text, func(t *testing.T) {
-			onConnectors(t, func(t *testing.T, address string, tell bool) {
-				b := newShop(t, address, telling(tell, lateConnector{connectorTo(t, address, ""),
-					func(ctx context.Context, statement string) {
-						if statement == text {
-							<-ctx.Done()
-						}
-					}}))
-				b.through.SetMaxOpenConns(1)
-				k := newKey()
-				_, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
-					if err := b.sell(k)(ctx, tx, attempt); err != nil || text == "COMMIT" {
-						return err
-					}
-					return errOfCallback
-				})
-				if text == "ROLLBACK" && err != errOfCallback || text == "COMMIT" && store.ClassOf(err) != store.NotApplied {
-					t.Errorf("got %v", err)
-				}
-				_, err = b.transact(newKey(), func(context.Context, *sql.Tx, int) error {
-					if text == "COMMIT" {
-						return errOfCallback
+				_, err := s.Transact(within(t, ample), r, func(ctx context.Context, _ *sql.Tx, _ int) error {
+					if record, err := s.Get(ctx, k); err == nil && record.Status == store.StatusConsumed {
+						t.Errorf("%s: got %+v before the commit", name, record)
 					}
 					return nil
 				})
-				if (err == nil) != (text == "ROLLBACK") {
-					t.Errorf("the next one: got %v", err)
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
 				}
-				b.sold(k, 0)
-			})
-		})
-	}
+				// A consumer that comes late with the same key changes nothing of it.
+				completes(t, s, k, before, 2*time.Hour, store.AlreadyDone)
+				record, err := s.Get(within(t, ample), k)
+				if err != nil || record.Status != store.StatusConsumed || record.Token != r.Token {
+					t.Errorf("%s: got %+v, %v, want it done by %v", name, record, err, r.Token)
+				}
+			}
+		}
+	})
 }
