@@ -35,7 +35,8 @@
 // operation after the Verifier has looked, the operation happens twice; so let
 // Options.Overdue be longer than any callback goes on. Keys with a part over
 // [store.MaxPart] are known by a digest only: nothing can be asked about them,
-// and they count as unknown. In a table that is shared with the Java original
-// only this library's claims are found: the original's are forgotten with their
-// lease.
+// and they count as unknown. A reconciler that is killed with a claim in hand
+// leaves an attempt that no run has used, which counts for the MaxAttempts of
+// consumers. In a table that is shared with the Java original only this library's
+// claims are found: the original's are forgotten with their lease.
 package reconcile
