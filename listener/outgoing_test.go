@@ -5,8 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 
@@ -190,35 +193,49 @@ func TestAHalfThatGoesWrongFailsItsStep(t *testing.T) {
 	for name, c := range map[string]struct {
 		send func(*outgoingBench, *primitive.Message) (*primitive.TransactionSendResult, error)
 		want any
+		log  string
 	}{
 		"refused": {func(*outgoingBench, *primitive.Message) (*primitive.TransactionSendResult, error) {
 			return nil, errBoom
-		}, retry},
+		}, retry, errBoom.Error()},
+		"the last of several refused": {func(b *outgoingBench, m *primitive.Message) (*primitive.TransactionSendResult, error) {
+			if m.GetKeys() == "last" {
+				time.Sleep(time.Second) // of the bubble: the other is stored by then
+				return nil, errBoom
+			}
+			b.ExecuteLocalTransaction(m)
+			return &primitive.TransactionSendResult{}, nil
+		}, retry, errBoom.Error()},
 		"not stored safely": {func(*outgoingBench, *primitive.Message) (*primitive.TransactionSendResult, error) {
 			return &primitive.TransactionSendResult{State: primitive.RollbackMessageState}, nil
-		}, retry},
+		}, retry, "did not store the message safely"},
 		"a panic of the client": {func(*outgoingBench, *primitive.Message) (*primitive.TransactionSendResult, error) {
 			panic(errBoom)
-		}, retry},
+		}, retry, "panic"},
 		"a panic after the commit": {func(b *outgoingBench, m *primitive.Message) (*primitive.TransactionSendResult, error) {
 			b.ExecuteLocalTransaction(m)
 			panic(errBoom)
-		}, success},
+		}, success, "the broker was not told"},
 		"an error after the commit": {func(b *outgoingBench, m *primitive.Message) (*primitive.TransactionSendResult, error) {
 			b.ExecuteLocalTransaction(m)
 			return nil, errBoom
-		}, success},
+		}, success, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newOutgoingBench(t)
-			p := sender(func(m *primitive.Message) (*primitive.TransactionSendResult, error) { return c.send(b, m) })
-			cb := b.l.Tx(b.Step(p, func(context.Context, *sql.Tx, *primitive.MessageExt) ([]*primitive.Message, error) {
-				return []*primitive.Message{primitive.NewMessage("next", nil), primitive.NewMessage("next", nil)}, nil
-			}))
-			if result, _ := consume(t, cb, orderMessage("a")); result != c.want {
-				t.Errorf("got %v, want %v", result, c.want)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				b := newOutgoingBench(t)
+				p := sender(func(m *primitive.Message) (*primitive.TransactionSendResult, error) { return c.send(b, m) })
+				cb := b.l.Tx(b.Step(p, func(context.Context, *sql.Tx, *primitive.MessageExt) ([]*primitive.Message, error) {
+					return []*primitive.Message{primitive.NewMessage("next", nil), order("next", "last")}, nil
+				}))
+				if result, _ := consume(t, cb, orderMessage("a")); result != c.want {
+					t.Errorf("got %v, want %v", result, c.want)
+				}
+				if log := b.log.String(); !strings.Contains(log, c.log) || c.log == "" && log != "" {
+					t.Errorf("got the log %q, want %q", log, c.log)
+				}
+			})
 		})
 	}
 }
