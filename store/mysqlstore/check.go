@@ -47,7 +47,7 @@ func (s *Store) Check(ctx context.Context) error {
 func (s *Store) look(ctx context.Context) (settings, table, err error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
-		return nil, nil, noConn(err)
+		return nil, nil, s.noConn(err)
 	}
 	defer conn.Close() // gives it back to the pool
 	if settings, err = s.checkSettings(ctx, conn); err != nil {

@@ -26,7 +26,13 @@ type noConnection struct{ error }
 
 func (e noConnection) Unwrap() error { return e.error }
 
-func noConn(err error) error { return noConnection{err} }
+func (s *Store) noConn(err error) error {
+	if pool := s.db.Stats(); pool.MaxOpenConnections > 0 && pool.InUse >= pool.MaxOpenConnections {
+		err = fmt.Errorf("%w: all %d connections of the pool are in use: see SetMaxOpenConns,"+
+			" and let callbacks use their transaction only", err, pool.InUse)
+	}
+	return noConnection{err}
+}
 
 var errBadConn = driver.ErrBadConn
 
@@ -35,6 +41,9 @@ const (
 	erAccessDeniedDB   = 1044
 	erAccessDenied     = 1045
 	erSyntax           = 1064
+	erNoDatabase       = 1046
+	erNoTable          = 1146
+	erNoVariable       = 1193
 	erManyPrepared     = 1461
 	erLockTableFull    = 1206
 	erRecordChanged    = 1020
@@ -91,13 +100,14 @@ var replies = map[uint16]struct {
 	erAccessDenied:     {store.Permanent, false},
 	1698:               {store.Permanent, false}, // access denied without a password
 	1049:               {store.Permanent, false}, // no such database
-	1046:               {store.Permanent, false}, // no database selected
+	erNoDatabase:       {store.Permanent, false},
 	1054:               {store.Permanent, false}, // no such column
 	erSyntax:           {store.Permanent, false},
 	1142:               {store.Permanent, false}, // a right for the table is missing
 	1143:               {store.Permanent, false}, // a right for a column is missing
 	1227:               {store.Permanent, false}, // a right is missing
-	1146:               {store.Permanent, false}, // no such table
+	erNoTable:          {store.Permanent, false},
+	erNoVariable:       {store.Permanent, false},
 	1347:               {store.Permanent, false}, // not a table
 	1364:               {store.Permanent, false}, // a column without a default
 	1048:               {store.Permanent, false}, // a column that cannot be NULL
@@ -277,5 +287,16 @@ func meaning(e *mysql.MySQLError) string {
 	if _, known := replies[e.Number]; !known || ofOneRow(e) || e.Number == erSyntax {
 		return "see the server's list of errors"
 	}
+	if remedy := remedies[e.Number]; remedy != "" {
+		return e.Message + ": " + remedy
+	}
 	return e.Message
+}
+
+// remedies are what to do about errors that everybody meets who has left out a
+// step.
+var remedies = map[uint16]string{
+	erNoTable:    "call Migrate, or run the statement of Schema",
+	erNoDatabase: "name a database after the / in the DSN",
+	erNoVariable: "the DSN has a parameter that is no variable of this server",
 }

@@ -35,7 +35,7 @@ func (s *Store) exchange(ctx context.Context, calls []*call) {
 func (s *Store) gathered(ctx context.Context, calls []*call) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
-		fail(calls, noConn(err))
+		fail(calls, s.noConn(err))
 		return
 	}
 	defer conn.Close() // gives it back to the pool

@@ -18,10 +18,12 @@ func (s *Store) Where(k store.Key) string {
 
 // What the tests of classify need.
 var (
-	Classify     = classify
-	NoConnection = noConn
-	ErrVanished  = errVanished
+	Classify    = classify
+	ErrVanished = errVanished
 )
+
+// NoConnection marks the error of getting a connection.
+func NoConnection(err error) error { return noConnection{err} }
 
 // NotSent and Applied are how the store marks errors.
 func NotSent(err error) error { return notSent{err} }

@@ -33,7 +33,7 @@ func (s *Store) Pulse(ctx context.Context, p store.Pulse) ([]store.Beat, error) 
 func (s *Store) beat(ctx context.Context, p store.Pulse) (b store.Beat, err error) {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
-		return b, noConn(err)
+		return b, s.noConn(err)
 	}
 	defer tx.Rollback() // does nothing after the commit
 	doubt := s.sign(p.Application, "doubt")

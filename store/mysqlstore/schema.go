@@ -28,7 +28,7 @@ func (s *Store) table() string { return "`" + s.options.Table + "`" }
 func (s *Store) Plan(ctx context.Context) ([]string, error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
-		return nil, s.failed("plan", noConn(err))
+		return nil, s.failed("plan", s.noConn(err))
 	}
 	defer conn.Close() // gives it back to the pool
 	plan, err := s.plan(ctx, conn)
@@ -46,7 +46,7 @@ func (s *Store) Plan(ctx context.Context) ([]string, error) {
 func (s *Store) Migrate(ctx context.Context) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
-		return s.failed("migrate", noConn(err))
+		return s.failed("migrate", s.noConn(err))
 	}
 	defer conn.Close() // gives it back to the pool
 	if err := s.migrate(ctx, conn); err != nil {

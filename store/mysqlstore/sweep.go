@@ -28,7 +28,7 @@ func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 	}
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
-		return 0, s.failed("sweep", noConn(err))
+		return 0, s.failed("sweep", s.noConn(err))
 	}
 	defer conn.Close() // gives it back to the pool
 	release, err := s.lock(ctx, conn, "sweep", 0)

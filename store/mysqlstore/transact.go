@@ -20,6 +20,10 @@ import (
 // undone the transaction in between, because of a deadlock that do did not report,
 // nothing is committed: the record is looked for before the commit, or, where the
 // pool is one over a [Connector], only after an error that do met.
+//
+// A do that ends the transaction itself gets an error, and nothing is committed
+// over a Connector. Statements that commit, such as CREATE TABLE, nobody can take
+// back: if do fails after one, the error tells that the record says done already.
 func (s *Store) Transact(ctx context.Context, r store.TxRequest,
 	do func(ctx context.Context, tx *sql.Tx, attempt int) error) (store.Verdict, error) {
 	if err := r.Validate(); err != nil {
@@ -37,11 +41,11 @@ func (s *Store) Transact(ctx context.Context, r store.TxRequest,
 		return v, nil
 	}
 	if err := do(ctx, x.tx, v.Attempt); err != nil {
-		return v, err
+		return v, x.takeBack(ctx, err)
 	}
 	ending, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()
-	if err := x.complete(ending); err != nil {
+	if err := x.complete(ending); err != nil && !errors.Is(err, sql.ErrTxDone) { // which commit looks into
 		return v, s.transactFailed(err, store.NotApplied)
 	}
 	return v, x.commit(ending)
@@ -60,6 +64,25 @@ type transaction struct {
 var errUndone = errors.New("a deadlock, a lock wait timeout or the like has ended the" +
 	" transaction, and the callback has not returned that error")
 
+// errEnded is a transaction that its callback has ended.
+var errEnded = errors.New("the callback has ended the transaction itself: leave Commit and Rollback out," +
+	" and return nil or an error")
+
+// errCommitted is what is left of a callback that has failed after such an end.
+var errCommitted = errors.New("mysqlstore: the record says done all the same: before it failed the callback has ended" +
+	" its transaction itself, by Commit or by a statement that commits, such as CREATE TABLE")
+
+// takeBack rolls back because the callback has failed, and returns its error.
+func (x *transaction) takeBack(ctx context.Context, failure error) error {
+	x.rollback(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	if mine, err := x.isMine(ctx, x.store.db, ""); err == nil && mine {
+		return errors.Join(failure, errCommitted)
+	}
+	return failure
+}
+
 // begin begins a transaction that claims. Nearly always there is no record: one
 // that says done is inserted at once. Otherwise the transaction is begun again,
 // because a refused INSERT keeps the row locked for readers, and two of them would
@@ -70,10 +93,14 @@ func (x *transaction) begin(ctx context.Context) (v store.Verdict, err error) {
 	for try := 0; ; try++ {
 		x.watch = new(watch)
 		if x.tx, err = x.store.db.BeginTx(context.WithValue(ctx, watchKey{}, x.watch), nil); err != nil {
-			return v, noConn(err)
+			return v, x.store.noConn(err)
 		}
 		if v, err = claim(ctx); err == nil {
 			return v, nil
+		}
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%w: the row of the record may be locked for longer than this call waits:"+
+				" see innodb_lock_wait_timeout", err)
 		}
 		x.rollback(ctx)
 		if number(err) == erDuplicate && x.fresh {
@@ -237,16 +264,27 @@ func (x *transaction) readBack(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer tx.Rollback() // it has only read
-	var n int
-	text := "SELECT COUNT(*) FROM " + x.store.table() + " WHERE " +
-		string(x.store.appendOwned(nil, []*call{&x.record})) + " AND status = 'CONSUMED' LOCK IN SHARE MODE"
-	err = tx.QueryRowContext(ctx, text).Scan(&n)
-	return n == 1, err
+	return x.isMine(ctx, tx, " LOCK IN SHARE MODE")
+}
+
+// isMine reports whether the record says that the transaction has completed it.
+func (x *transaction) isMine(ctx context.Context, from querier, lock string) (bool, error) {
+	text := "SELECT 1 FROM " + x.store.table() + " WHERE " +
+		string(x.store.appendOwned(nil, []*call{&x.record})) + " AND status = 'CONSUMED'" + lock
+	rows, err := from.QueryContext(ctx, text)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close() // Err has what matters
+	return rows.Next(), rows.Err()
 }
 
 // transactFailed is the error of a transaction, of this class unless what the
 // server said is known to be permanent.
 func (s *Store) transactFailed(err error, class store.Class) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		err = errEnded
+	}
 	if known, _ := classify(err); known == store.Permanent {
 		class = known
 	}

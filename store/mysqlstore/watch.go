@@ -196,8 +196,13 @@ type watchedTx struct {
 	watch *watch
 }
 
-// Commit commits.
-func (t watchedTx) Commit() error { return t.end("COMMIT", t.Tx.Commit) }
+// Commit commits, unless it is the callback who wants that.
+func (t watchedTx) Commit() error {
+	return t.end("COMMIT", func() error {
+		t.conn.open = true
+		return errEnded
+	})
+}
 
 // Rollback rolls back.
 func (t watchedTx) Rollback() error { return t.end("ROLLBACK", t.Tx.Rollback) }
