@@ -62,6 +62,9 @@ func newOutgoingBench(t *testing.T) *outgoingBench {
 	if err == nil {
 		b.Outgoing, err = b.l.Outgoing()
 	}
+	if err == nil {
+		err = b.Start(t.Context(), &local{listener: b}, "next")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,6 +252,35 @@ func TestAProducerIsMadeKnownToTheBrokersOfItsTopics(t *testing.T) {
 		if err := b.Start(t.Context(), broken, "next"); !errors.Is(err, errBoom) {
 			t.Errorf("a producer that %s: got %v, want %v", name, err, errBoom)
 		}
+	}
+}
+
+func TestAStartThatCannotBeRightIsRefused(t *testing.T) {
+	t.Parallel()
+	b, other := newOutgoingBench(t), newOutgoingBench(t)
+	for want, err := range map[string]error{
+		"the producer is nil": b.Start(t.Context(), nil, "next"),
+		"no topics":           b.Start(t.Context(), &local{listener: b}),
+		"this is not the listener of the producer": b.Start(t.Context(), &local{listener: other}, "next"),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestATopicThatStartWasNotGivenIsWarnedOfOnce(t *testing.T) {
+	t.Parallel()
+	b := newOutgoingBench(t)
+	cb := b.l.Tx(b.Step(&local{listener: b}, func(context.Context, *sql.Tx, *primitive.MessageExt) ([]*primitive.Message, error) {
+		return []*primitive.Message{order("next", "a"), order("elsewhere", "a")}, nil
+	}))
+	for _, key := range []string{"a", "b"} {
+		consume(t, cb, orderMessage(key))
+	}
+	log := b.log.String()
+	if strings.Count(log, "Outgoing.Start was not given") != 1 || !strings.Contains(log, "topic=elsewhere") {
+		t.Errorf("got the log %q, want one warning about elsewhere", log)
 	}
 }
 

@@ -59,7 +59,8 @@ type StepHandler func(ctx context.Context, tx *sql.Tx, m *primitive.MessageExt) 
 type Outgoing struct {
 	listener *DedupConcurrentListener
 	records  store.Getter
-	waiting  sync.Map // *handover by the *primitive.Message on its way
+	waiting  sync.Map // *handover, nil for a greeting, by the *primitive.Message on its way
+	greeted  sync.Map // topics of Start, and others that a warning has named
 }
 
 var _ primitive.TransactionListener = (*Outgoing)(nil)
@@ -84,19 +85,38 @@ func (l *DedupConcurrentListener) Outgoing() (*Outgoing, error) {
 //
 // For each topic a message is sent that no consumer will see, and taken back at
 // once. The client logs that as an error, which [ClientLogger] mends. An error of
-// Start tells that p has not started, or that a broker did not take the message.
+// Start tells that p has not started, that a broker did not take the message, or
+// that o is not the listener of p. At least one topic is required; a step that
+// sends to another one is warned of.
 func (o *Outgoing) Start(ctx context.Context, p TransactionProducer, topics ...string) error {
+	switch {
+	case p == nil:
+		return errors.New("listener: outgoing: start: the producer is nil, want one of rocketmq.NewTransactionProducer")
+	case len(topics) == 0:
+		return errors.New("listener: outgoing: start: no topics, want those that steps hand over to")
+	}
 	if err := p.Start(); err != nil {
 		return fmt.Errorf("listener: outgoing: start: %w", err)
 	}
 	for _, topic := range topics {
-		m := primitive.NewMessage(topic, []byte(greeting)) // a broker takes none without a body
-		m.WithProperty(markProperty, greeting)
-		if _, err := p.SendMessageInTransaction(ctx, m); err != nil {
+		if err := o.greet(ctx, p, topic); err != nil {
 			return fmt.Errorf("listener: outgoing: start: topic %s: %w", topic, err)
 		}
+		o.greeted.Store(topic, true)
 	}
 	return nil
+}
+
+// greet sends a message that is taken back.
+func (o *Outgoing) greet(ctx context.Context, p TransactionProducer, topic string) error {
+	m := primitive.NewMessage(topic, []byte(greeting)) // a broker takes none without a body
+	m.WithProperty(markProperty, greeting)
+	o.waiting.Store(m, (*handover)(nil))
+	_, err := p.SendMessageInTransaction(ctx, m)
+	if _, waiting := o.waiting.LoadAndDelete(m); waiting && err == nil {
+		return errHalf
+	}
+	return err
 }
 
 // Step returns a handler for [DedupConcurrentListener.Tx] that runs h and hands
@@ -149,6 +169,7 @@ func (o *Outgoing) send(ctx context.Context, p TransactionProducer, next []*prim
 		halves[i] = k.on(m)
 	}
 	for _, half := range halves {
+		o.know(half.Topic)
 		o.waiting.Store(half, h)
 		h.all.Go(func() { o.pass(ctx, p, half, h) })
 	}
@@ -157,6 +178,15 @@ func (o *Outgoing) send(ctx context.Context, p TransactionProducer, next []*prim
 		errs = append(errs, <-h.taken)
 	}
 	return errors.Join(errs...)
+}
+
+// know warns once of a topic whose brokers Start has not made p known to.
+func (o *Outgoing) know(topic string) {
+	if _, known := o.greeted.LoadOrStore(topic, true); !known {
+		o.listener.log.Warn("dedup: a step hands over to a topic that Outgoing.Start was not given: when this process has"+
+			" just come up, its broker does not ask it what became of the messages of one that has died",
+			"topic", topic, "consumerGroup", o.listener.group)
+	}
 }
 
 // pass sends one message and stays in the call until the broker has been told how
@@ -192,6 +222,9 @@ func (o *Outgoing) ExecuteLocalTransaction(m *primitive.Message) primitive.Local
 		return primitive.RollbackMessageState
 	}
 	h := v.(*handover)
+	if h == nil { // a greeting
+		return primitive.RollbackMessageState
+	}
 	h.taken <- nil
 	<-h.over
 	switch h.end {
