@@ -152,7 +152,9 @@ func (l *DedupConcurrentListener) Each(h Handler) Callback {
 }
 
 // TxHandler handles one message in a transaction that the message's record is
-// part of. What it writes through tx is committed when it returns nil.
+// part of. What it writes through tx is committed when it returns nil, and rolled
+// back otherwise. It must do neither itself, nor by statements that commit, such as
+// CREATE TABLE: the record would be committed with a part of the work.
 type TxHandler func(ctx context.Context, tx *sql.Tx, m *primitive.MessageExt) error
 
 // Tx returns a callback that calls h once for every message, in a transaction of
