@@ -141,3 +141,51 @@ func (b *shop) victim(ctx context.Context, tx *sql.Tx,
 		b.t.Errorf("the rival: %v", err)
 	}
 }
+
+// The server has undone one statement only, and would commit the others.
+func TestATransactionThatALockWaitTimeoutHasCutIsNotCommitted(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		b, k := newShop(t, address, telling(true, connectorTo(t, address, ""))), newKey()
+		stock := b.newStock()
+		rival, err := b.db.BeginTx(within(t, ample), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rival.Rollback() // it is not about the rival
+		if _, err := rival.Exec("UPDATE " + stock + " SET n = 1 WHERE id = 2"); err != nil {
+			t.Fatal(err)
+		}
+		_, err = b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
+			if err := b.sell(k)(ctx, tx, attempt); err != nil {
+				return err
+			}
+			old, err := tx.PrepareContext(ctx, "UPDATE "+stock+" SET n = 3 WHERE id = 1")
+			if err != nil {
+				return err
+			}
+			oldQuery, err := tx.PrepareContext(ctx, "SELECT n FROM "+stock+" WHERE id = 1")
+			if err != nil {
+				return err
+			}
+			var met *mysql.MySQLError
+			if err := lastOnes["a text"](ctx, tx, stock); !errors.As(err, &met) || met.Number != 1205 {
+				t.Errorf("got %v, want a lock wait timeout", err)
+			}
+			for name, next := range lastOnes {
+				if err := next(ctx, tx, stock); err == nil || errors.As(err, &met) {
+					t.Errorf("%s after that: got %v, want it refused", name, err)
+				}
+			}
+			if _, err := old.ExecContext(ctx); err == nil {
+				t.Error("a statement that was prepared before that is not refused")
+			}
+			if err := oldQuery.QueryRowContext(ctx).Scan(new(int)); err == nil {
+				t.Error("a query that was prepared before that is not refused")
+			}
+			return nil
+		})
+		fails(t, "transact", err, store.NotApplied)
+		b.sold(k, 0)
+	})
+}
