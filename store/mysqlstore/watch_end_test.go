@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,23 +60,189 @@ func TestAContextThatEndsRightBeforeTheCommitLeavesNoTransactionOpen(t *testing.
 	})
 }
 
+// callsOf are the ways to call what handles its errors itself.
+var callsOf = map[string]func(ctx context.Context, tx *sql.Tx, call string) error{
+	"a text": func(ctx context.Context, tx *sql.Tx, call string) error {
+		_, err := tx.ExecContext(ctx, call)
+		return err
+	},
+	"a query": func(ctx context.Context, tx *sql.Tx, call string) error { return drained(tx.QueryContext(ctx, call)) },
+	"a prepared statement": func(ctx context.Context, tx *sql.Tx, call string) error {
+		stmt, err := tx.PrepareContext(ctx, call)
+		if err != nil {
+			return err
+		}
+		_, err = stmt.ExecContext(ctx)
+		return err
+	},
+	"a prepared query": func(ctx context.Context, tx *sql.Tx, call string) error {
+		stmt, err := tx.PrepareContext(ctx, call)
+		if err != nil {
+			return err
+		}
+		return drained(stmt.QueryContext(ctx))
+	},
+}
+
+// drained reads all that a query answers.
+func drained(rows *sql.Rows, err error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close() // Err has what matters
+	for more := true; more; more = rows.NextResultSet() {
+		for rows.Next() {
+			continue
+		}
+	}
+	return rows.Err()
+}
+
 // A procedure may handle errors, too, and then nobody hears of them.
 func TestADeadlockThatAProcedureKeepsToItselfIsNotCommitted(t *testing.T) {
 	onConnectors(t, func(t *testing.T, address string, tell bool) {
-		b, k := newShop(t, address, telling(tell, connectorTo(t, address, ""))), newKey()
-		_, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, _ int) error {
-			b.victim(ctx, tx, func(ctx context.Context, tx *sql.Tx, table string) error {
-				procedure := table + "_p"
+		for name, calls := range callsOf {
+			t.Run("called by "+name, func(t *testing.T) {
+				t.Parallel()
+				b, k := newShop(t, address, telling(tell, connectorTo(t, address, ""))), newKey()
+				b.stock = b.newStock()
+				procedure := b.stock + "_p"
 				executes(t, b.db, "CREATE PROCEDURE %s() BEGIN DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;"+
-					" UPDATE %s SET n = n + 1 WHERE id = 2; END", procedure, table)
-				defer drop(t, b.db, "PROCEDURE "+procedure)
-				_, err := tx.ExecContext(ctx, "CALL "+procedure+"()")
-				return err
-			}, 0)
-			return nil
+					" UPDATE %s SET n = n + 1 WHERE id = 2; END", procedure, b.stock)
+				t.Cleanup(func() { drop(t, b.db, "PROCEDURE "+procedure) })
+				_, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, _ int) error {
+					b.victim(ctx, tx, func(ctx context.Context, tx *sql.Tx, _ string) error {
+						return calls(ctx, tx, "CALL "+procedure+"()")
+					}, 0)
+					return nil
+				})
+				fails(t, "transact", err, store.NotApplied)
+				b.answersTx(k, store.Claimed)
+			})
+		}
+	})
+}
+
+func TestADeadlockThatABlockKeepsToItselfIsNotCommitted(t *testing.T) {
+	t.Parallel()
+	b, k := newShop(t, storetest.Server(t, "DEDUP_TEST_MARIADB"),
+		mysqlstore.Connector(connectorTo(t, storetest.Server(t, "DEDUP_TEST_MARIADB"), ""))), newKey()
+	_, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, _ int) error {
+		b.victim(ctx, tx, func(ctx context.Context, tx *sql.Tx, table string) error {
+			_, err := tx.ExecContext(ctx, "BEGIN NOT ATOMIC DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;"+
+				" UPDATE "+table+" SET n = n + 1 WHERE id = 2; END")
+			return err
+		}, 0)
+		return nil
+	})
+	fails(t, "transact", err, store.NotApplied)
+	b.answersTx(k, store.Claimed)
+}
+
+// The second result fails: who looks for it is told, and who does not look leaves
+// it to Close.
+func TestADeadlockInALaterResultIsNotCommitted(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		for name, read := range map[string]func(*sql.Rows) error{
+			"looked for":     func(rows *sql.Rows) error { return drained(rows, nil) },
+			"not looked for": func(rows *sql.Rows) error { return rows.Close() },
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				c := mysqlstore.Connector(connectorTo(t, address, "multiStatements=true"))
+				b, k := newShop(t, address, c), newKey()
+				_, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
+					b.deadlock(ctx, tx, func(ctx context.Context, tx *sql.Tx, table string) error {
+						rows, err := tx.QueryContext(ctx, "SELECT 1; UPDATE "+table+" SET n = n + 1 WHERE id = 2")
+						if err != nil {
+							return err
+						}
+						return read(rows)
+					})
+					if err := b.sell(k)(ctx, tx, attempt); err == nil {
+						t.Error("a statement after the deadlock is not refused")
+					}
+					return nil
+				})
+				fails(t, "transact", err, store.NotApplied)
+				b.sold(k, 0)
+			})
+		}
+	})
+}
+
+// A look costs a round trip, which what is no failure must not cause.
+func TestATransactionWithoutAFailureIsNotLookedAfter(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		var looks atomic.Int32
+		b, k := newShop(t, address, mysqlstore.Connector(lateConnector{connectorTo(t, address, ""), func(statement string) {
+			if strings.Contains(statement, "LAST_INSERT_ID(found)") {
+				looks.Add(1)
+			}
+		}})), newKey()
+		_, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
+			// Arguments have the driver tell package sql to prepare it, and rows have an end.
+			return errors.Join(b.sell(k)(ctx, tx, attempt), drained(tx.QueryContext(ctx, "SELECT * FROM "+b.sales)))
 		})
-		fails(t, "transact", err, store.NotApplied)
-		b.answersTx(k, store.Claimed)
+		if err != nil || looks.Load() != 0 {
+			t.Errorf("got %v and %d looks, want none", err, looks.Load())
+		}
+	})
+}
+
+// plainConnector wraps what Connector returns, as tracers do, in connections that
+// have no more than they must.
+type plainConnector struct{ driver.Connector }
+
+func (c plainConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	full := conn.(mysqlConn)
+	return struct {
+		driver.Conn
+		driver.ConnBeginTx
+		driver.ConnPrepareContext
+		driver.ExecerContext
+		driver.QueryerContext
+	}{full, full, full, full, full}, nil
+}
+
+// Without a call of ResetSession nothing may be left of a transaction, either.
+func TestATransactionThatWasRefusedLeavesItsConnectionToOthers(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		for name, wrap := range map[string]func(driver.Connector) driver.Connector{
+			"as it is": func(c driver.Connector) driver.Connector { return c },
+			"wrapped":  func(c driver.Connector) driver.Connector { return plainConnector{c} },
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				b, k := newShop(t, address, wrap(mysqlstore.Connector(connectorTo(t, address, "")))), newKey()
+				b.through.SetMaxOpenConns(1)
+				_, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
+					b.deadlock(ctx, tx, lastOnes["a text"])
+					if err := b.sell(k)(ctx, tx, attempt); err == nil {
+						t.Error("a statement after the deadlock is not refused")
+					}
+					return nil
+				})
+				fails(t, "transact", err, store.NotApplied)
+				executes(t, b.through, "UPDATE %s SET what = what", b.sales)
+				tx, err := b.through.BeginTx(within(t, ample), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := errors.Join(b.sell(k)(within(t, ample), tx, 1), tx.Commit()); err != nil {
+					t.Errorf("a transaction of somebody else: %v", err)
+				}
+				b.sold(k, 1)
+				b.answersTx(k, store.Claimed)
+			})
+		}
 	})
 }
 
