@@ -143,15 +143,19 @@ func (x *transaction) claim(ctx context.Context) (store.Verdict, error) {
 }
 
 // complete finds out whether everything is still there that the transaction has
-// written, and has the record say done.
+// written, and has the record say done. It looks before it writes: where the server
+// has undone the transaction what is written would be committed by itself.
 func (x *transaction) complete(ctx context.Context) error {
-	switch {
-	case x.watch.over.Load():
+	if x.watch.over.Load() {
 		return errUndone
-	case x.fresh && !x.watch.doubtful():
+	}
+	if x.watch.doubtful() {
+		if err := x.look(ctx); err != nil {
+			return err
+		}
+	}
+	if x.fresh {
 		return nil
-	case x.fresh:
-		return x.look(ctx)
 	}
 	complete := x.record
 	complete.op = opComplete
@@ -164,9 +168,10 @@ func (x *transaction) complete(ctx context.Context) error {
 	return nil
 }
 
-// look wants the record to be there that insert has made. It changes nothing.
+// look wants the record to be there that the transaction has claimed or inserted.
+// It changes nothing: decision is 0.
 func (x *transaction) look(ctx context.Context) error {
-	text := "UPDATE " + x.store.table() + " SET found = LAST_INSERT_ID(found) WHERE "
+	text := "UPDATE " + x.store.table() + " SET decision = LAST_INSERT_ID(1) - 1 WHERE "
 	result, err := x.tx.ExecContext(ctx, string(x.store.appendOwned([]byte(text), []*call{&x.record})))
 	if err != nil {
 		return err

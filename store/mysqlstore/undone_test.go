@@ -81,6 +81,24 @@ func TestATransactionThatADeadlockHasUndoneIsNotCommitted(t *testing.T) {
 	})
 }
 
+// There is a record from before, and the deadlock has brought that back.
+func TestATakeOverThatADeadlockHasUndoneIsNotCommitted(t *testing.T) {
+	onConnectors(t, func(t *testing.T, address string, tell bool) {
+		b, k := newShop(t, address, telling(tell, connectorTo(t, address, ""))), newKey()
+		token := store.NewToken()
+		claims(t, b.s, request(k, token), 1)
+		releases(t, b.s, k, token)
+		_, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, _ int) error {
+			b.deadlock(ctx, tx, lastOnes["a text"])
+			return nil
+		})
+		fails(t, "transact", err, store.NotApplied)
+		if v := b.answersTx(k, store.Claimed); v.Attempt != 2 {
+			t.Errorf("got attempt %d, want 2", v.Attempt)
+		}
+	})
+}
+
 // newStock is a table with two rows.
 func (b *shop) newStock() string {
 	b.t.Helper()

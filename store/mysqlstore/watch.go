@@ -122,12 +122,6 @@ func (c *watchedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.T
 // IsValid reports whether the connection may be used again.
 func (c *watchedConn) IsValid() bool { return !c.open && c.fullConn.IsValid() }
 
-// ResetSession is called before the connection is used for something else.
-func (c *watchedConn) ResetSession(ctx context.Context) error {
-	c.watch = nil
-	return c.fullConn.ResetSession(ctx)
-}
-
 // ExecContext executes a statement.
 func (c *watchedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if err := c.refused(); err != nil {

@@ -177,8 +177,8 @@ func TestATransactionWithoutAFailureIsNotLookedAfter(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, address string) {
 		var looks atomic.Int32
-		b, k := newShop(t, address, mysqlstore.Connector(lateConnector{connectorTo(t, address, ""), func(statement string) {
-			if strings.Contains(statement, "LAST_INSERT_ID(found)") {
+		b, k := newShop(t, address, mysqlstore.Connector(lateConnector{connectorTo(t, address, ""), func(_ context.Context, statement string) {
+			if strings.Contains(statement, "SET decision = LAST_INSERT_ID") {
 				looks.Add(1)
 			}
 		}})), newKey()
@@ -348,5 +348,41 @@ func TestTheRecordOfATransactionHasItsTokenOnceItIsCommitted(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// closing is a connector that a pool must close.
+type closing struct {
+	driver.Connector
+	err error
+}
+
+func (c closing) Close() error { return c.err }
+
+func TestAPoolClosesTheConnectorThatIsWrapped(t *testing.T) {
+	t.Parallel()
+	failure := errors.New("out of order")
+	if err := sql.OpenDB(mysqlstore.Connector(closing{err: failure})).Close(); !errors.Is(err, failure) {
+		t.Errorf("got %v, want its error", err)
+	}
+}
+
+// What cannot be watched cannot be refused, either, so it is not even prepared.
+func TestNothingIsPreparedAfterADeadlock(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, address string) {
+		b, k := newShop(t, address, mysqlstore.Connector(bareConnector{connectorTo(t, address, ""), true})), newKey()
+		_, err := b.transact(k, func(ctx context.Context, tx *sql.Tx, attempt int) error {
+			b.deadlock(ctx, tx, lastOnes["a text"])
+			if err := b.sell(k)(ctx, tx, attempt); err == nil {
+				t.Error("a statement after the deadlock is not refused")
+			}
+			if _, err := tx.PrepareContext(ctx, "UPDATE "+b.sales+" SET what = 'x'"); err == nil {
+				t.Error("a statement is prepared after the deadlock")
+			}
+			return nil
+		})
+		fails(t, "transact", err, store.NotApplied)
+		b.sold(k, 0)
 	})
 }
