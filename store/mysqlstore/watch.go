@@ -96,6 +96,9 @@ func (c *watchedConn) note(err error) error {
 
 // refused is the error of a statement that must not be executed.
 func (c *watchedConn) refused() error {
+	if c.open { // a wrapper hides IsValid
+		return driver.ErrBadConn
+	}
 	if c.watch != nil && c.watch.over.Load() {
 		return errRefused
 	}
@@ -108,6 +111,9 @@ var errRefused = errors.New("mysqlstore: a deadlock, a lock wait timeout or the 
 
 // BeginTx begins a transaction, which is watched if ctx asks for it.
 func (c *watchedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	if err := c.refused(); err != nil {
+		return nil, err
+	}
 	tx, err := c.fullConn.BeginTx(ctx, o)
 	w, _ := ctx.Value(watchKey{}).(*watch)
 	if err != nil || w == nil {

@@ -45,18 +45,27 @@ func (c lateConn) ExecContext(ctx context.Context, query string, args []driver.N
 // open on it must not be committed by the next transaction that begins.
 func TestAContextThatEndsRightBeforeTheCommitLeavesNoTransactionOpen(t *testing.T) {
 	onConnectors(t, func(t *testing.T, address string, tell bool) {
-		ctx, cancel := context.WithCancel(context.Background())
-		b, k := newShop(t, address, telling(tell, lateConnector{connectorTo(t, address, ""), func(_ context.Context, statement string) {
-			if statement == "COMMIT" {
-				cancel()
-			}
-		}})), newKey()
-		b.through.SetMaxOpenConns(1)
-		_, err := b.s.Transact(ctx, store.TxRequest{Key: k, Token: store.NewToken(), Keep: time.Hour}, b.sell(k))
-		fails(t, "transact", err, store.NotApplied)
-		b.sold(k, 0)
-		b.answersTx(k, store.Claimed)
-		b.sold(k, 1)
+		for name, wrap := range map[string]func(driver.Connector) driver.Connector{
+			"as it is": func(c driver.Connector) driver.Connector { return c },
+			"wrapped":  func(c driver.Connector) driver.Connector { return plainConnector{c} },
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithCancel(context.Background())
+				late := lateConnector{connectorTo(t, address, ""), func(_ context.Context, statement string) {
+					if statement == "COMMIT" {
+						cancel()
+					}
+				}}
+				b, k := newShop(t, address, wrap(telling(tell, late))), newKey()
+				b.through.SetMaxOpenConns(1)
+				_, err := b.s.Transact(ctx, store.TxRequest{Key: k, Token: store.NewToken(), Keep: time.Hour}, b.sell(k))
+				fails(t, "transact", err, store.NotApplied)
+				b.sold(k, 0)
+				b.answersTx(k, store.Claimed)
+				b.sold(k, 1)
+			})
+		}
 	})
 }
 
