@@ -272,7 +272,11 @@ func TestAStartThatCannotBeRightIsRefused(t *testing.T) {
 func TestATopicThatStartWasNotGivenIsWarnedOfOnce(t *testing.T) {
 	t.Parallel()
 	b := newOutgoingBench(t)
-	cb := b.l.Tx(b.Step(&local{listener: b}, func(context.Context, *sql.Tx, *primitive.MessageExt) ([]*primitive.Message, error) {
+	p := sender(func(m *primitive.Message) (*primitive.TransactionSendResult, error) {
+		b.ExecuteLocalTransaction(m)
+		return &primitive.TransactionSendResult{}, nil
+	})
+	cb := b.l.Tx(b.Step(p, func(context.Context, *sql.Tx, *primitive.MessageExt) ([]*primitive.Message, error) {
 		return []*primitive.Message{order("next", "a"), order("elsewhere", "a")}, nil
 	}))
 	for _, key := range []string{"a", "b"} {
