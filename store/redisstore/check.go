@@ -117,6 +117,7 @@ func (s *Store) tryScripts(ctx context.Context) ([]*Finding, error) {
 		{"complete", completeScript, b, []int64{keep}, 3},
 		{"longer keep", prolongScript, b, []int64{keep}, 1},
 		{"claim of a done key", claimScript, a, []int64{lease, horizon, 0, 0}, 3},
+		{"look", lookScript, "", nil, int64(store.StatusConsumed)},
 	} {
 		answer, err := s.run(ctx, "check: "+step.op, step.script, name, step.token, step.args...)
 		if err != nil {

@@ -1,10 +1,6 @@
 package redisstore
 
-import (
-	"crypto/sha1"
-	_ "embed" // for the scripts
-	"encoding/hex"
-)
+import _ "embed" // for the scripts
 
 //go:embed lua/compat.lua
 var compatLua string
@@ -25,18 +21,17 @@ var compatScripts = map[*script]*script{
 	parkScript:     overShared(parkScript, "", parkLua),
 	renewScript:    overShared(renewScript, "", renewLua),
 	fenceScript:    overShared(fenceScript, "", fenceLua),
+	lookScript:     overShared(lookScript, "", lookLua),
+	forgetScript:   overShared(forgetScript, forgetFirstLua, forgetLua),
 }
 
 // overShared returns the script whose rule is given over shared records. usual
-// is a short way for the case that most calls are.
+// goes before all else: a short way for the case that most calls are.
 func overShared(native *script, usual, rule string) *script {
-	s := *native
-	s.source = usual + recordLua + compatLua + rule
+	s, source := *native, usual+recordLua+compatLua+rule
 	if native.plain != nil {
 		s.plain = overShared(native.plain, usual, rule)
-		s.source = allowOOM + s.source
+		source = allowOOM + source
 	}
-	sum := sha1.Sum([]byte(s.source))
-	s.sha = hex.EncodeToString(sum[:])
-	return &s
+	return s.of(source)
 }

@@ -41,8 +41,17 @@ var parkLua string
 //go:embed lua/fence.lua
 var fenceLua string
 
+//go:embed lua/look.lua
+var lookLua string
+
+//go:embed lua/forget_first.lua
+var forgetFirstLua string
+
+//go:embed lua/forget.lua
+var forgetLua string
+
 // A claim must fail on a server without memory; whatever ends one must not.
-// Renew needs no flag, because it writes no value.
+// Renew and forget need no flag, because they write no value.
 var (
 	claimScript    = newScript("", claimLua, 4, 3)
 	completeScript = newScript(allowOOM, completeLua, 1, 1)
@@ -51,16 +60,26 @@ var (
 	parkScript     = newScript(allowOOM, parkLua, 1, 1)
 	renewScript    = newScript("", renewLua, 0, 1)
 	fenceScript    = newScript("", fenceLua, 0, 1)
+	lookScript     = newScript("", lookLua, 0, lookFields)
+	forgetScript   = newScript("", forgetLua, 0, 1).after(forgetFirstLua)
 )
 
 const allowOOM = "#!lua flags=allow-oom\n"
 
 func newScript(flags, body string, takes, answers int) *script {
-	source := flags + recordLua + body
-	sum := sha1.Sum([]byte(source))
-	s := &script{source: source, sha: hex.EncodeToString(sum[:]), takes: takes, answers: answers}
+	s := (&script{takes: takes, answers: answers}).of(flags + recordLua + body)
 	if flags != "" {
 		s.plain = newScript("", body, takes, answers)
 	}
 	return s
 }
+
+// of gives s its source.
+func (s *script) of(source string) *script {
+	sum := sha1.Sum([]byte(source))
+	s.source, s.sha = source, hex.EncodeToString(sum[:])
+	return s
+}
+
+// after has s begin with first, even before lua/record.lua.
+func (s *script) after(first string) *script { return s.of(first + s.source) }

@@ -30,13 +30,15 @@ type Store struct {
 }
 
 var (
-	_ store.Store   = (*Store)(nil)
-	_ store.Renewer = (*Store)(nil)
-	_ store.Parker  = (*Store)(nil)
-	_ store.Fencer  = (*Store)(nil)
-	_ store.Batcher = (*Store)(nil)
-	_ store.Pulser  = (*Store)(nil)
-	_ store.Checker = (*Store)(nil)
+	_ store.Store     = (*Store)(nil)
+	_ store.Renewer   = (*Store)(nil)
+	_ store.Parker    = (*Store)(nil)
+	_ store.Fencer    = (*Store)(nil)
+	_ store.Batcher   = (*Store)(nil)
+	_ store.Pulser    = (*Store)(nil)
+	_ store.Checker   = (*Store)(nil)
+	_ store.Getter    = (*Store)(nil)
+	_ store.Forgetter = (*Store)(nil)
 )
 
 // New returns a Store over client, which stays the caller's: to share, to hook
