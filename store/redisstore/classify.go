@@ -48,6 +48,7 @@ var replies = []struct {
 	{"NOPERM ", store.Permanent, false},
 	{"DENIED ", store.Permanent, false},
 	{"CROSSSLOT ", store.Permanent, false},
+	{"CROWDED ", store.Permanent, false}, // lua/slot.lua
 	{"ERR AUTH ", store.Permanent, false},
 	{"ERR Client sent AUTH", store.Permanent, false},
 	{"ERR invalid password", store.Permanent, false},

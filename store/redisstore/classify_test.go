@@ -55,6 +55,7 @@ var replyRows = []struct {
 	{"NOPERM this user has no permissions to run the 'evalsha' command", store.Permanent, false},
 	{"DENIED Redis is running in protected mode because protected mode is enabled", store.Permanent, false},
 	{"CROSSSLOT Keys in request don't hash to the same slot", store.Permanent, false},
+	{"CROWDED slot 3300 has more than 100000 names", store.Permanent, false},
 	{"ERR AUTH <password> called without any password configured for the default user.", store.Permanent, false},
 	{"ERR Client sent AUTH, but no password is set", store.Permanent, false}, // 5.0
 	{"ERR invalid password", store.Permanent, false},                         // 5.0

@@ -90,6 +90,11 @@ func TestCluster(t *testing.T) {
 		if beats := doubts(t, s); len(beats) != 2 {
 			t.Errorf("pulse: got %d beats of two masters", len(beats))
 		}
+		needsRights(t, s, func() error {
+			return client.ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
+				return node.Do(ctx, setUser(rightsToForget+" "+rightsToScanCluster)...).Err()
+			})
+		})
 	})
 }
 

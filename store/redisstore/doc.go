@@ -91,6 +91,31 @@
 // A claim in flight has lapsed when at most its horizon is left. The scripts in
 // the folder lua read and write values; beside them only the fast path does.
 //
+// # Scans
+//
+// Redis has no list of records, so a scan reads the names of the whole database,
+// with SCAN in steps of at most 1024 buckets, and then the records among them. A
+// page takes at most 16 steps, so it may be short, or empty. A scan over a million
+// foreign names took 1.5 s, 0.9 s of the server's time. Give records a database,
+// or better a server, of their own, or scan seldom.
+//
+// A cluster is read slot by slot, each in one short script on the master that has
+// it by then: 16384 of them for a scan, which took 0.1 s without records. A slot
+// with more than 100,000 names, as a hash tag that others use for everything
+// makes it, would hold its server up and is refused: the scan ends there with a
+// Permanent error.
+//
+// Nothing is missed, however servers restart, take over and hand slots to each
+// other between the pages, but for records that they lose; a single server must
+// tell its run_id for that. On a cluster nothing
+// is shown twice either. Elsewhere SCAN names again some of what it has named when
+// the server's table shrinks, and everything when the server is another one than
+// before. So a Store remembers what pages have shown: of its latest 8 scans, for
+// the latest 131,072 records of each at least. What is older, and what another
+// process has shown that a scan was begun in, may be shown again.
+//
+// Records that are shared with the Java original cannot be listed.
+//
 // # Rights
 //
 // This is all that a user of its own needs, for the default prefix:
@@ -98,7 +123,8 @@
 //	ACL SETUSER dedup on >password ~dedup:* resetchannels -@all +eval +evalsha +get +set +pttl +pexpire +time +info
 //
 // A cluster client also needs +cluster|slots, and +command, which go-redis
-// otherwise asks for again and again.
+// otherwise asks for again and again. Forget also needs +del, Scan +scan or, of a cluster,
+// +cluster|getkeysinslot.
 //
 // # Beside the Java original
 //
@@ -125,7 +151,13 @@
 //	{<number>}:o:<main>   otherwise; the number is the smallest that has the slot
 //
 // The companion of a done record ends after ten minutes at the latest. To have a
-// key run once more, delete both.
+// key run once more, call Forget or delete both.
+//
+// Records are read and forgotten one by one, by their keys. They cannot be
+// listed, because a name does not tell where a tag ends and an id begins: Scan
+// returns a Permanent error that wraps [errors.ErrUnsupported], so every pass of
+// package reconcile over them fails.
+//
 // The names of pulses begin with dedup-pulse: instead of the prefix.
 // While a cluster moves their slot, calls on new records, and on those of which
 // one key has moved, are refused; repeat them.

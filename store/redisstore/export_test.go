@@ -69,3 +69,15 @@ func ClassifiedFailures() []string {
 
 // Companion names the second key of a record that is shared with the original.
 var Companion = companion
+
+// KeyOf reads a key back from the name of its record.
+func (s *Store) KeyOf(name string) (k store.Key, hashed, ok bool) { return s.keyOf(name) }
+
+// PlaceAgain reads a place and writes it again.
+func (s *Store) PlaceAgain(text string) (string, error) {
+	p, err := s.parsePlace(text)
+	if err != nil {
+		return "", err
+	}
+	return p.String(), nil
+}

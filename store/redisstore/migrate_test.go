@@ -143,8 +143,7 @@ func newMover(t *testing.T, c *testserver.RedisCluster) *mover {
 func (m *mover) move(from, to, first, end int, seen *redirections) {
 	m.t.Helper()
 	for slot := first; slot < end; slot++ {
-		m.set(to, slot, "importing", m.ids[from])
-		m.set(from, slot, "migrating", m.ids[to])
+		m.begin(from, to, slot)
 	}
 	for asked := seen.asked.Load(); seen.asked.Load() == asked; time.Sleep(time.Millisecond) {
 		if m.ctx.Err() != nil {
@@ -152,11 +151,23 @@ func (m *mover) move(from, to, first, end int, seen *redirections) {
 		}
 	}
 	for slot := first; slot < end; slot++ {
-		for m.moveKeys(from, to, slot) {
-		}
-		m.set(to, slot, "node", m.ids[to])
-		m.set(from, slot, "node", m.ids[to])
+		m.end(from, to, slot)
 	}
+}
+
+func (m *mover) begin(from, to, slot int) {
+	m.t.Helper()
+	m.set(to, slot, "importing", m.ids[from])
+	m.set(from, slot, "migrating", m.ids[to])
+}
+
+// end moves the keys that are left, and then the slot.
+func (m *mover) end(from, to, slot int) {
+	m.t.Helper()
+	for m.moveKeys(from, to, slot) {
+	}
+	m.set(to, slot, "node", m.ids[to])
+	m.set(from, slot, "node", m.ids[to])
 }
 
 func (m *mover) set(node, slot int, args ...any) {

@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 )
 
-// script is one Lua script. All scripts begin with lua/record.lua.
+// script is one Lua script. All that are about a record begin with lua/record.lua.
 type script struct {
 	source  string
 	sha     string
@@ -50,6 +50,9 @@ var forgetFirstLua string
 //go:embed lua/forget.lua
 var forgetLua string
 
+//go:embed lua/slot.lua
+var slotLua string
+
 // A claim must fail on a server without memory; whatever ends one must not.
 // Renew and forget need no flag, because they write no value.
 var (
@@ -62,6 +65,7 @@ var (
 	fenceScript    = newScript("", fenceLua, 0, 1)
 	lookScript     = newScript("", lookLua, 0, lookFields)
 	forgetScript   = newScript("", forgetLua, 0, 1).after(forgetFirstLua)
+	slotScript     = (&script{}).of(slotLua) // is about no record
 )
 
 const allowOOM = "#!lua flags=allow-oom\n"

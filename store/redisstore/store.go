@@ -26,6 +26,7 @@ type Store struct {
 
 	lines      lines
 	left       leftClaims
+	scans      scans
 	background activity
 }
 
@@ -39,6 +40,7 @@ var (
 	_ store.Checker   = (*Store)(nil)
 	_ store.Getter    = (*Store)(nil)
 	_ store.Forgetter = (*Store)(nil)
+	_ store.Scanner   = (*Store)(nil)
 )
 
 // New returns a Store over client, which stays the caller's: to share, to hook
@@ -192,15 +194,3 @@ func owned(answer []int64, err error) error {
 
 // textSize is room for a record's name and value of a usual length.
 const textSize = 256
-
-// appendName appends the record's name. The braces make the whole key its hash
-// tag, so that a cluster spreads records evenly whatever the key contains.
-func (s *Store) appendName(text []byte, k store.Key) []byte {
-	if s.compat {
-		return append(text, compatName(k)...)
-	}
-	text = append(append(text, s.options.Prefix...), '{')
-	return append(k.AppendName(text), '}')
-}
-
-func (s *Store) name(k store.Key) string { return string(s.appendName(nil, k)) }

@@ -14,11 +14,12 @@ if status <= 2 then
   left = expires - record.horizon
   if left <= 0 then status = 2 end
 end
+local lease = record.token ~= '' and record.lease or 0 -- that of a claim of the original is not known
 local answer = {status}
 for i = 1, 25, 8 do
-  answer[#answer + 1] = tonumber(string.sub(record.token, i, i + 7), 16) or 0 -- nobody's is the original's
+  answer[#answer + 1] = tonumber(string.sub(record.token, i, i + 7), 16) or 0
 end
-for _, n in ipairs({record.attempt or 0, record.lease or 0, record.horizon or 0, record.fence or 0, left, expires}) do
+for _, n in ipairs({record.attempt or 0, lease, record.horizon or 0, record.fence or 0, left, expires}) do
   answer[#answer + 1] = n
 end
 return answer
