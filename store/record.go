@@ -67,8 +67,8 @@ type Scanner interface {
 	// Scan looks at no more than q.Limit records after q.After and returns those
 	// that q asks for. A page may be empty although more follow: only Next tells
 	// the end. A record that exists during all the pages of a scan and does not
-	// change is returned exactly once; one that changes may be missed or be
-	// returned again.
+	// change is returned exactly once, or again only where the driver says so; one
+	// that changes may be missed or be returned again.
 	Scan(ctx context.Context, q Query) (Page, error)
 }
 

@@ -38,5 +38,6 @@
 // and they count as unknown. A reconciler that is killed with a claim in hand
 // leaves an attempt that no run has used, which counts for the MaxAttempts of
 // consumers. In a table that is shared with the Java original only this library's
-// claims are found: the original's are forgotten with their lease.
+// claims are found: the original's are forgotten with their lease. Records that
+// are shared with it in Redis cannot be listed, and every pass over them fails.
 package reconcile

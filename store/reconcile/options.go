@@ -53,7 +53,8 @@ type Options struct {
 	Overdue time.Duration
 
 	// Every is the pause between passes, 1 ms to MaxEvery. Each pause is drawn
-	// from half of it to one and a half.
+	// from half of it to one and a half. Over Redis a pass reads the names of the
+	// whole database: let it be long where there are many that are no records.
 	Every time.Duration
 
 	// Batch is how many records one page of a scan looks at, 1 to store.MaxScan;
