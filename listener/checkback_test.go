@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,8 +79,10 @@ type local struct {
 	startErr error
 	sendErr  error
 	started  bool
-	halves   []*primitive.Message
-	ends     []primitive.LocalTransactionState
+
+	mu     sync.Mutex // guards what follows while a step runs
+	halves []*primitive.Message
+	ends   []primitive.LocalTransactionState
 }
 
 func (p *local) Start() error {
@@ -93,8 +96,13 @@ func (p *local) SendMessageInTransaction(
 	if p.sendErr != nil {
 		return nil, p.sendErr
 	}
+	p.mu.Lock()
 	p.halves = append(p.halves, m)
-	p.ends = append(p.ends, p.listener.ExecuteLocalTransaction(m))
+	p.mu.Unlock()
+	end := p.listener.ExecuteLocalTransaction(m)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ends = append(p.ends, end)
 	return &primitive.TransactionSendResult{}, nil
 }
 
