@@ -22,7 +22,7 @@ func TestARecordInItsTransactionTakesLittleOfTheThroughput(t *testing.T) {
 	}
 	cb := l.Tx(s.order)
 	ours := func(id string) { want(t, cb, success, 0, orderMessage(id)) }
-	const turns, orders, floor = 25, 200, 0.5
+	const turns, orders, floor = 25, 200, 0.4
 	var ratios []float64
 	var rate float64
 	for range turns {

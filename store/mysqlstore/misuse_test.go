@@ -83,13 +83,14 @@ func TestATransactionThatWaitsInVainTellsForWhat(t *testing.T) {
 	onConnectors(t, func(t *testing.T, address string, tell bool) {
 		b, k := newShop(t, address, telling(tell, connectorTo(t, address, ""))), newKey()
 		b.through.SetMaxOpenConns(2)
-		shortly := func(k store.Key) error {
-			return briefly(t, 200*time.Millisecond, func(ctx context.Context) error {
+		shortly := func(k store.Key) error { // more briefly than the server waits for a row
+			return briefly(t, 600*time.Millisecond, func(ctx context.Context) error {
 				_, err := b.s.Transact(ctx, store.TxRequest{Key: k, Token: store.NewToken(), Keep: time.Hour}, b.sell(k))
 				return err
 			})
 		}
 		b.answersTx(newKey(), store.Claimed) // which prepares
+		connected(t, b.through, 2)
 		_, err := b.transact(k, func(ctx context.Context, _ *sql.Tx, _ int) error {
 			tells(t, shortly(k), "see innodb_lock_wait_timeout")
 			_, err := b.transact(newKey(), func(context.Context, *sql.Tx, int) error {
@@ -102,6 +103,19 @@ func TestATransactionThatWaitsInVainTellsForWhat(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// connected has n connections of a pool ready, so that nobody waits for one to be
+// made.
+func connected(t *testing.T, db *sql.DB, n int) {
+	t.Helper()
+	for range n {
+		conn, err := db.Conn(within(t, ample))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close() // gives it back to the pool
+	}
 }
 
 func TestAMissingStepIsToldWithItsRemedy(t *testing.T) {

@@ -109,6 +109,7 @@ func TestAPulseKeepsItsDeadline(t *testing.T) {
 	onServers(t, func(t *testing.T, address string) {
 		db := pool(t, address, "")
 		s := migrated(t, db, mysqlstore.Options{})
+		connected(t, db, 2)
 		lock, err := db.Conn(within(t, ample))
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +119,7 @@ func TestAPulseKeepsItsDeadline(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := store.Pulse{Application: "billing", Node: store.NewToken(), Number: 1}
-		err = briefly(t, 200*time.Millisecond, func(ctx context.Context) error {
+		err = briefly(t, time.Second, func(ctx context.Context) error {
 			_, err := s.Pulse(ctx, p)
 			return err
 		})
