@@ -29,7 +29,7 @@ type fleet struct {
 type process struct {
 	*exec.Cmd
 	number int
-	asleep bool
+	asleep time.Time     // since when it has been frozen; zero when it is not
 	stdin  io.Closer     // its end tells the consumer to leave
 	ended  chan struct{} // closed when it is gone
 	err    error         // how it ended, once it has
@@ -137,7 +137,7 @@ func (f *fleet) leave(p *process) {
 // freeze stops p, and returns what lets it go on.
 func (f *fleet) freeze(p *process) (thaw func()) {
 	f.tell(frozen, p.number)
-	p.asleep = true
+	p.asleep = time.Now()
 	if err := testserver.Freeze(p.Process); err != nil {
 		f.t.Errorf("freeze process %d: %v", p.number, err)
 	}
@@ -145,7 +145,7 @@ func (f *fleet) freeze(p *process) (thaw func()) {
 		if p.isWanted() {
 			return // it was killed in its sleep
 		}
-		p.asleep = false
+		p.asleep = time.Time{}
 		f.tell(thawed, p.number)
 		if err := testserver.Thaw(p.Process); err != nil {
 			f.t.Errorf("thaw process %d: %v", p.number, err)
@@ -155,5 +155,13 @@ func (f *fleet) freeze(p *process) (thaw func()) {
 
 // awake are the members that are not frozen.
 func (f *fleet) awake() []*process {
-	return slices.DeleteFunc(slices.Clone(f.members), func(p *process) bool { return p.asleep })
+	return slices.DeleteFunc(slices.Clone(f.members), func(p *process) bool { return !p.asleep.IsZero() })
+}
+
+// mortal are the members that chaos may kill. A sleeping one is not before it has
+// slept for longer than a lease: each pause is to be one that others could notice.
+func (f *fleet) mortal() []*process {
+	return slices.DeleteFunc(slices.Clone(f.members), func(p *process) bool {
+		return !p.asleep.IsZero() && time.Since(p.asleep) <= lease
+	})
 }

@@ -50,8 +50,26 @@ func newPlan(seed uint64, d time.Duration) (plan []deed) {
 			})
 		}
 	}
+	hangBefore(plan)
 	slices.SortStableFunc(plan, func(a, b deed) int { return cmp.Compare(a.at, b.at) })
 	return plan
+}
+
+// revival is how long a server may take until it is back.
+const revival = 3 * time.Second
+
+// hangBefore puts each hang of a server that will be dead then, and cannot hang,
+// before its death.
+func hangBefore(plan []deed) {
+	for i := range plan {
+		hang := &plan[i]
+		for _, death := range slices.Backward(plan) {
+			if hang.kind == doHang && death.kind == doRestart &&
+				death.at <= hang.at && hang.at < death.at+death.lasts+revival {
+				hang.at = max(0, death.at-hang.lasts)
+			}
+		}
+	}
 }
 
 // carryOut does what the plan says when its time has come. do returns what
@@ -84,7 +102,7 @@ func carryOut(plan []deed, do func(deed) (undo func())) {
 
 func TestAPlanOfChaosIsThatOfItsSeedAndHasWhatChaosNeeds(t *testing.T) {
 	t.Parallel()
-	for _, d := range []time.Duration{2 * time.Minute, 10 * time.Minute} {
+	for _, d := range []time.Duration{45 * time.Second, 2 * time.Minute, 10 * time.Minute} {
 		plan := newPlan(1, d)
 		if !slices.Equal(plan, newPlan(1, d)) || slices.Equal(plan, newPlan(2, d)) {
 			t.Error("want a plan for each seed")
@@ -105,5 +123,30 @@ func TestAPlanOfChaosIsThatOfItsSeedAndHasWhatChaosNeeds(t *testing.T) {
 		if missing := f.missing(d, perSecond); len(missing) > 0 {
 			t.Errorf("%v: %v", d, missing)
 		}
+	}
+}
+
+func TestNoPlanHangsAServerThatIsDead(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(1000) {
+		var back time.Duration
+		for _, deed := range newPlan(seed, 10*time.Minute) {
+			switch {
+			case deed.kind == doRestart:
+				back = deed.at + deed.lasts + revival
+			case deed.kind == doHang && deed.at < back:
+				t.Fatalf("seed %d: got a hang %v before the server is back", seed, back-deed.at)
+			}
+		}
+	}
+}
+
+func TestChaosKillsNoSleeperBeforeItsLeaseHasEnded(t *testing.T) {
+	t.Parallel()
+	awake, dozing := &process{number: 1}, &process{number: 2, asleep: time.Now()}
+	slept := &process{number: 3, asleep: time.Now().Add(-lease - time.Millisecond)}
+	f := fleet{members: []*process{awake, dozing, slept}}
+	if got, want := f.mortal(), []*process{awake, slept}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -164,8 +164,9 @@ func (c *chaos) do(d deed) (undo func()) {
 		return nil
 	}
 	switch d.kind {
-	case doKill: // the sleeping ones too
-		c.kill(c.members[d.draw%len(c.members)])
+	case doKill:
+		mortal := c.mortal()
+		c.kill(mortal[d.draw%len(mortal)])
 		c.join()
 	case doPause:
 		return c.freeze(awake[d.draw%len(awake)])

@@ -94,8 +94,14 @@ func (p *process) output() string {
 }
 
 // Freeze stops a process that the test has started: its connections stay open
-// and it does nothing until [Thaw], nor does it know later that it was stopped.
-func Freeze(p *os.Process) error { return p.Signal(sigStop) }
+// and it does nothing until [Thaw], nor does it know later that it was stopped. On
+// Linux it does nothing any more when Freeze returns.
+func Freeze(p *os.Process) error {
+	if err := p.Signal(sigStop); err != nil {
+		return err
+	}
+	return awaitStopped(p)
+}
 
 // Thaw lets a frozen process go on.
 func Thaw(p *os.Process) error { return p.Signal(sigCont) }
