@@ -2,11 +2,13 @@ package listener_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/apache/rocketmq-client-go/v2/consumer"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
@@ -104,6 +106,22 @@ func TestBrokerEveryApplicationRunsAKeyOnce(t *testing.T) {
 			eventually(t, "both copies are acknowledged", func() bool { return s.count(acknowledged) >= 20 })
 			s.wantRuns(t, 1, keys...)
 		}
+	})
+}
+
+func TestBrokerAGroupWithTheListenerOfAnotherRunsNothingAndLosesNothing(t *testing.T) {
+	onBrokers(t, func(t *testing.T, on stage) {
+		s := newScene(t, on, 1)
+		audit := s.Group + "-audit"
+		s.createGroup(audit)
+		s.join(listener.Options{}, succeed)
+		s.send("order")
+		eventually(t, "it is done", func() bool { return s.count(outcome(dedup.Ran)) == 1 })
+		s.joinWith(listener.Options{}, func(m *member) error { return s.subscribe(m, s.Topic, succeed) },
+			consumer.WithGroupName(audit))
+		refused := func(e dedup.Event) bool { return e.Redelivered && errors.Is(e.Err, listener.ErrGroup) }
+		eventually(t, "it is sent back", func() bool { return s.count(refused) > 0 })
+		s.wantRuns(t, 1, "order")
 	})
 }
 

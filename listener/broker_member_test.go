@@ -86,11 +86,11 @@ func (s *scene) join(o listener.Options, h listener.Handler) *member {
 
 // joinWith adds a member whose subscriptions are its own affair. It leaves when
 // the test ends.
-func (s *scene) joinWith(o listener.Options, subscribe func(*member) error) *member {
+func (s *scene) joinWith(o listener.Options, subscribe func(*member) error, more ...consumer.Option) *member {
 	s.t.Helper()
 	s.members++
 	o.Guard.Observer = &s.ledger
-	m, err := newMember(s.place, fmt.Sprintf("member%d", s.members), s.records, o, subscribe)
+	m, err := newMember(s.place, fmt.Sprintf("member%d", s.members), s.records, o, subscribe, more...)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -85,6 +85,9 @@ func (l *DedupConcurrentListener) items(ctx context.Context, msgs []*primitive.M
 			l.reject(ctx, it, err)
 		}
 	}
+	if err := l.ownGroup(ctx); err != nil {
+		l.rejectAll(ctx, items, err)
+	}
 	if len(items) > 1 {
 		fold(items)
 	}

@@ -111,7 +111,7 @@ func (l *DedupConcurrentListener) worthWaiting(it *item) bool {
 		return false
 	}
 	err := it.result.Err
-	for _, lasting := range []error{ErrKey, errNoRoute, dedup.ErrParked, dedup.ErrCorrupt, dedup.ErrExhausted} {
+	for _, lasting := range []error{ErrKey, ErrGroup, errNoRoute, dedup.ErrParked, dedup.ErrCorrupt, dedup.ErrExhausted} {
 		if errors.Is(err, lasting) {
 			return false
 		}

@@ -48,6 +48,7 @@ type rule struct {
 }
 
 // NewDedupConcurrentListener returns a listener for the push consumer of group.
+// What a consumer of another group gives its callbacks is deferred; see [ErrGroup].
 // It reports every bad option at once, logs a warning for every setting that
 // fits badly together (see [Options.Warnings]) and does not contact the store.
 func NewDedupConcurrentListener(group string, s store.Store, o Options) (*DedupConcurrentListener, error) {

@@ -16,7 +16,8 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
 )
 
-// DefaultGroup is the consumer group of a [Consumer] that names none.
+// DefaultGroup is the consumer group of a [Consumer] that names none. A listener may
+// be of any group then: the context does not tell it.
 const DefaultGroup = "listenertest"
 
 // Consumer is a push consumer of one group and the broker behind it, in the
@@ -119,7 +120,7 @@ func (c *Consumer) deliver(ctx context.Context, msgs []*primitive.MessageExt) An
 // clientContext has the values that the client gives a callback.
 func (c *Consumer) clientContext(ctx context.Context, msgs []*primitive.MessageExt) context.Context {
 	ctx = primitive.WithConsumerCtx(ctx, &primitive.ConsumeMessageContext{
-		ConsumerGroup: c.group(), Msgs: msgs, MQ: msgs[0].Queue, Properties: make(map[string]string),
+		ConsumerGroup: c.Group, Msgs: msgs, MQ: msgs[0].Queue, Properties: make(map[string]string),
 	})
 	return primitive.WithMethod(ctx, primitive.ConsumerPush)
 }
