@@ -188,6 +188,7 @@ func TestAScanMissesNothingWhenTheTableGrowsOrShrinks(t *testing.T) {
 // populate adds n foreign keys, called key:0 and so on.
 func populate(t testing.TB, client *redis.Client, n int) {
 	t.Helper()
+	client = client.WithTimeout(ample) // it answers when all is there
 	if err := client.Do(t.Context(), "debug", "populate", n).Err(); err != nil {
 		t.Fatal(err)
 	}
