@@ -65,7 +65,7 @@ func mainOf(companion string) string {
 
 func TestCompanionsOfHostileNamesAreInTheSlotOfTheirMainKeys(t *testing.T) {
 	t.Parallel()
-	client := private(t, "--cluster-enabled", "yes")
+	client := private(t, "--cluster-enabled", "yes").WithTimeout(ample) // for all of it at once
 	r := rand.New(rand.NewPCG(2024, 11))
 	const names = 20_000
 	seen, owners, kinds := map[string]bool{}, map[string]string{}, map[string]int{}
