@@ -23,8 +23,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patience bounds what tests wait for. It is used up only by a test that fails.
-const patience = 20 * time.Second
+// patience bounds what tests wait for, such as the client's second look at its
+// queues, 20 s after the first. It is used up only by a test that fails.
+const patience = 90 * time.Second
 
 var instances atomic.Int64
 

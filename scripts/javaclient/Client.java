@@ -53,7 +53,7 @@ public class Client {
             return fails ? ConsumeConcurrentlyStatus.RECONSUME_LATER : ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
         });
         consumer.start();
-        boolean got = wanted.await(30, TimeUnit.SECONDS);
+        boolean got = wanted.await(120, TimeUnit.SECONDS);
         consumer.shutdown();
         producer.shutdown();
 
