@@ -3,9 +3,11 @@ package listener_test
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/apache/rocketmq-client-go/v2/consumer"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
@@ -14,12 +16,13 @@ import (
 )
 
 // occupy holds a key as a slow callback elsewhere would, until release, whose
-// argument is what that callback returns.
+// argument is what that callback returns. It may be called from any goroutine.
 func (s *scene) occupy(key store.Key) (release func(error)) {
 	s.t.Helper()
 	g, err := dedup.New(s.records, dedup.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		s.t.Fatal(err)
+		s.t.Error(err)
+		return func(error) {}
 	}
 	taken, result, over := make(chan struct{}), make(chan error, 1), make(chan struct{})
 	go func() {
@@ -35,10 +38,27 @@ func (s *scene) occupy(key store.Key) (release func(error)) {
 	select {
 	case <-taken:
 	case <-over:
-		s.t.Fatalf("the key %v cannot be taken: it is done", key)
+		s.t.Errorf("the key %v cannot be taken: it is done", key)
 	}
 	s.t.Cleanup(func() { close(result); <-over })
 	return func(err error) { result <- err; <-over }
+}
+
+// interlude is a subscriber that does something between the return of a callback
+// and what the client makes of it.
+type interlude struct {
+	listener.Subscriber
+	do func()
+}
+
+// Subscribe puts the interlude behind f.
+func (i interlude) Subscribe(topic string, selector consumer.MessageSelector, f func(context.Context,
+	...*primitive.MessageExt) (consumer.ConsumeResult, error)) error {
+	return i.Subscriber.Subscribe(topic, selector,
+		func(ctx context.Context, msgs ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
+			defer i.do()
+			return f(ctx, msgs...)
+		})
 }
 
 // A message that fails while it may be delivered three times in all is buried
@@ -80,22 +100,29 @@ func TestBrokerABusyCopyOnItsLastDeliveriesIsNotBuried(t *testing.T) {
 				if c.producer {
 					o.Producer = s.producer
 				}
-				s.join(o, failingFirst(&s.ledger, c.failures))
+				var once sync.Once
+				taken := make(chan func(error), 1)
+				s.joinWith(o, func(m *member) error {
+					before := interlude{m.client, func() { // before the copy is on its way
+						if failed := s.find(outcome(dedup.Failed)); len(failed) == c.failures {
+							once.Do(func() { taken <- s.occupy(failed[0].Key) })
+						}
+					}}
+					return m.Subscribe(watched{before, &s.ledger, m.name}, s.Topic, consumer.MessageSelector{},
+						s.counted(m.name, failingFirst(&s.ledger, c.failures)))
+				})
 				s.send("order")
-				eventually(t, "it has failed", func() bool { return s.count(outcome(dedup.Failed)) == c.failures })
-				key := s.find(outcome(dedup.Failed))[0].Key
-				if key.Topic != s.Topic {
+				eventually(t, "the copy is busy", func() bool { return s.count(because(dedup.ErrBusy)) > 0 })
+				if key := s.find(outcome(dedup.Failed))[0].Key; key.Topic != s.Topic {
 					t.Errorf("key: got topic %s, want %s", key.Topic, s.Topic)
 				}
-				release := s.occupy(key)
-				eventually(t, "the copy is busy", func() bool { return s.count(because(dedup.ErrBusy)) > 0 })
-				seen := s.deliveries("order")
-				if last := seen[len(seen)-1].reconsumed; last != int32(c.failures) {
-					t.Fatalf("it met the busy key with ReconsumeTimes %d, want %d", last, c.failures)
+				if met := s.deliveries("order")[c.failures].reconsumed; met != int32(c.failures) {
+					t.Fatalf("it met the busy key with ReconsumeTimes %d, want %d", met, c.failures)
 				}
 				if c.producer {
 					eventually(t, "a new copy is busy, too", func() bool { return s.count(because(dedup.ErrBusy)) > 1 })
 				}
+				release := <-taken
 				release(c.result)
 				eventually(t, "it is done", func() bool { return s.count(acknowledged) >= 1 })
 				if c.result != nil {
