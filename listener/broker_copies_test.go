@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/apache/rocketmq-client-go/v2/consumer"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
@@ -44,7 +43,7 @@ func TestBrokerAnInFlightCopyWaitsInTheRetryTopicAndIsSkipped(t *testing.T) {
 	onBrokers(t, func(t *testing.T, on stage) {
 		s := newScene(t, on, 1)
 		done := make(chan struct{})
-		s.join(listener.Options{Policy: dedup.Policy{Lease: s.brief(5 * time.Second)}},
+		s.join(listener.Options{Policy: dedup.Policy{Lease: on.longLease()}},
 			func(ctx context.Context, _ *primitive.MessageExt) error {
 				select {
 				case <-done:

@@ -14,6 +14,9 @@ import (
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/rmqtest"
 )
 
+// hasty is the time after which the producers of these scenes send again.
+const hasty = 2 * time.Second
+
 // brokerFaults are what strikes a scene while messages flow, each with what it
 // leaves behind.
 var brokerFaults = []struct {
@@ -25,7 +28,7 @@ var brokerFaults = []struct {
 		s.rmq.DropReplies(rmqtest.SendMessage, 2) // the producer tries three times
 	}, (*scene).copies},
 	{"replies to sends are late", func(s *scene, _ string) {
-		s.rmq.DelayReplies(rmqtest.SendMessage, 2, s.brief(2*sendTimeout))
+		s.rmq.DelayReplies(rmqtest.SendMessage, 2, 2*hasty)
 	}, (*scene).copies},
 	{"send-backs are refused", func(s *scene, _ string) { s.rmq.RefuseSendBack(-1) }, (*scene).returnedByTheClient},
 	{"replies to send-backs are lost", func(s *scene, _ string) {
@@ -54,6 +57,7 @@ func TestBrokerFaultsUnderLoadLoseNothingAndRunNothingTwice(t *testing.T) {
 		t.Run(fault.name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, inProcess, 4)
+			s.startProducer(hasty)
 			a, b := s.join(listener.Options{}, s.failsEveryTenthOnce), s.join(listener.Options{}, s.failsEveryTenthOnce)
 			f := s.startFlow("order", 4*time.Millisecond)
 			s.work(a, b)

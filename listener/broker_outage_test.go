@@ -50,12 +50,17 @@ func TestBrokerAnOutageOfTheStoreLosesNothing(t *testing.T) {
 					lose, mend := outage(s)
 					o := listener.Options{Policy: dedup.Policy{Outage: policy}, MaxReconsumeTimes: 2}
 					o.Guard.ClaimTimeout = s.brief(dedup.DefaultClaimTimeout)
-					s.join(o, taking(50*time.Millisecond))
-					s.join(o, taking(50*time.Millisecond))
+					a, b := s.join(o, taking(50*time.Millisecond)), s.join(o, taking(50*time.Millisecond))
 					f := s.startFlow("order", 20*time.Millisecond)
 					f.more(50)
 					lose()
 					time.Sleep(s.brief(5 * time.Second)) // what is tested is an outage of that length
+					eventually(t, "the outage is noticed", func() bool {
+						unprotected, deferred, _ := s.outage()
+						return map[dedup.Outage]int{
+							dedup.OutageHold: a.held() + b.held(), dedup.OutageRetry: deferred, dedup.OutageRun: unprotected,
+						}[policy] > 0
+					})
 					mend()
 					f.more(50)
 					keys := f.stop()
@@ -77,16 +82,22 @@ func TestBrokerAnOutageOfTheStoreLosesNothing(t *testing.T) {
 	})
 }
 
-// wantOutage wants the members to have noticed it and to have obeyed the policy.
-// On a busy machine messages are deferred for other reasons, too.
-func (s *scene) wantOutage(policy dedup.Outage) {
-	s.t.Helper()
-	unprotected := s.count(func(e dedup.Event) bool { return e.Unprotected })
-	deferred := s.count(func(e dedup.Event) bool {
+// outage counts what an outage of the store may cost a message. On a busy machine
+// messages are deferred for other reasons, too.
+func (l *ledger) outage() (unprotected, deferred, held int) {
+	unprotected = l.count(func(e dedup.Event) bool { return e.Unprotected })
+	deferred = l.count(func(e dedup.Event) bool {
 		var refused *store.Error
 		return e.Outcome == dedup.Deferred && errors.As(e.Err, &refused)
 	})
-	held := s.count(func(e dedup.Event) bool { return e.HoldTime > 0 })
+	held = l.count(func(e dedup.Event) bool { return e.HoldTime > 0 })
+	return unprotected, deferred, held
+}
+
+// wantOutage wants the members to have noticed it and to have obeyed the policy.
+func (s *scene) wantOutage(policy dedup.Outage) {
+	s.t.Helper()
+	unprotected, deferred, held := s.outage()
 	if policy == dedup.OutageHold && (unprotected > 0 || deferred > 0 || held == 0) ||
 		policy == dedup.OutageRetry && (unprotected > 0 || deferred == 0) ||
 		policy == dedup.OutageRun && unprotected == 0 {

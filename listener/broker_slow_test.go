@@ -28,7 +28,7 @@ func taking(d time.Duration) listener.Handler {
 func TestBrokerACallbackLongerThanItsLeaseRunsOnce(t *testing.T) {
 	onBrokers(t, func(t *testing.T, on stage) {
 		s := newScene(t, on, 1)
-		lease := s.brief(5 * time.Second)
+		lease := on.longLease()
 		s.join(listener.Options{Policy: dedup.Policy{Lease: lease}}, taking(3*lease))
 		s.send("order")
 		eventually(t, "the first copy runs", func() bool { return s.runs("order") == 1 })

@@ -38,6 +38,15 @@ func (on stage) brief(d time.Duration) time.Duration {
 	return d
 }
 
+// longLease is longer than what the broker would choose for a first retry. A busy
+// machine renews it early enough on both.
+func (on stage) longLease() time.Duration {
+	if on == inProcess {
+		return lease
+	}
+	return 5 * time.Second
+}
+
 // enter finds the servers of the scene's stage. In process the records are in
 // memory.
 func (s *scene) enter() {

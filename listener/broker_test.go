@@ -103,7 +103,7 @@ func newSceneIn(t *testing.T, on stage, namespace string, queues int) *scene {
 	s.findBroker()
 	s.createTopic(s.Topic, queues)
 	s.createGroup(s.Group)
-	s.startProducer()
+	s.startProducer(sendTimeout)
 	return s
 }
 
@@ -177,15 +177,19 @@ func (s *scene) tell(addr string, code int, fields map[string]string) {
 	_, _ = remoting.Caller{}.Call(context.Background(), addr, code, fields)
 }
 
-// sendTimeout is the client's default.
-const sendTimeout = 3 * time.Second
+// sendTimeout is longer than a busy broker needs: a message that is sent again
+// meanwhile is a copy that a test does not know of.
+const sendTimeout = 30 * time.Second
 
-func (s *scene) startProducer() {
+// startProducer has what is sent from now on sent again when the broker has not
+// answered in time.
+func (s *scene) startProducer(timeout time.Duration) {
 	s.t.Helper()
 	p, err := rocketmq.NewProducer(
 		clientproducer.WithNsResolver(primitive.NewPassthroughResolver([]string{s.NameServer})),
-		clientproducer.WithGroupName(s.Group+"-producers"), clientproducer.WithInstanceName(s.Group+"-producer"),
-		clientproducer.WithRetry(2), clientproducer.WithSendMsgTimeout(s.brief(sendTimeout)),
+		clientproducer.WithGroupName(s.Group+"-producers"),
+		clientproducer.WithInstanceName(s.Group+"-producer-"+timeout.String()),
+		clientproducer.WithRetry(2), clientproducer.WithSendMsgTimeout(timeout),
 	)
 	if err == nil {
 		err = p.Start()

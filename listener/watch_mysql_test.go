@@ -68,10 +68,9 @@ func (p *primary) records(t *testing.T) *mysqlstore.Store {
 // a number of pulses that have been answered.
 func watchedIn(t *testing.T, records *mysqlstore.Store) (l *lookout, pulses func() int) {
 	t.Helper()
-	counted := &countedPulses{Store: records}
-	l = &lookout{losses: make(chan dedup.Loss, 100)}
+	l = &lookout{records: &countedPulses{pulsing: records}, losses: make(chan seenLoss, 100)}
 	var err error
-	l.DedupConcurrentListener, err = listener.NewDedupConcurrentListener("billing", counted, listener.Options{
+	l.DedupConcurrentListener, err = listener.NewDedupConcurrentListener("billing", l.records, listener.Options{
 		Key: listener.KeyFromKeys(), Guard: dedup.Options{Observer: l, Logger: slog.New(slog.DiscardHandler)},
 	})
 	must(t, err)
@@ -83,17 +82,23 @@ func watchedIn(t *testing.T, records *mysqlstore.Store) (l *lookout, pulses func
 		}
 	})
 	t.Cleanup(func() { cancel(); running.Wait() })
-	return l, func() int { return int(counted.answered.Load()) }
+	return l, func() int { return int(l.records.answered.Load()) }
+}
+
+// pulsing is a store that can be watched.
+type pulsing interface {
+	ableStore
+	store.Pulser
 }
 
 // countedPulses counts the pulses that have been answered.
 type countedPulses struct {
-	*mysqlstore.Store
+	pulsing
 	answered atomic.Int64
 }
 
 func (c *countedPulses) Pulse(ctx context.Context, p store.Pulse) ([]store.Beat, error) {
-	beats, err := c.Store.Pulse(ctx, p)
+	beats, err := c.pulsing.Pulse(ctx, p)
 	if err == nil {
 		c.answered.Add(1)
 	}

@@ -20,12 +20,22 @@ import (
 // lookout is a listener that watches servers, and the losses that it saw.
 type lookout struct {
 	*listener.DedupConcurrentListener
-	client redis.UniversalClient
-	losses chan dedup.Loss
+	client  redis.UniversalClient
+	records *countedPulses
+	losses  chan seenLoss
 }
 
-func (l *lookout) Observe(context.Context, dedup.Event)           {}
-func (l *lookout) ObserveLoss(_ context.Context, loss dedup.Loss) { l.losses <- loss }
+// seenLoss is a loss, and how many pulses had been answered when it was seen.
+type seenLoss struct {
+	dedup.Loss
+	answered int64
+}
+
+func (l *lookout) Observe(context.Context, dedup.Event) {}
+
+func (l *lookout) ObserveLoss(_ context.Context, loss dedup.Loss) {
+	l.losses <- seenLoss{loss, l.records.answered.Load()}
+}
 
 // watchedOver starts the watch of a store over client, and returns when it has had
 // some pulses answered.
@@ -36,8 +46,8 @@ func watchedOver(t *testing.T, client redis.UniversalClient) *lookout {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lookout{client: client, losses: make(chan dedup.Loss, 100)}
-	l.DedupConcurrentListener, err = listener.NewDedupConcurrentListener("billing", records, listener.Options{
+	l := &lookout{client: client, records: &countedPulses{pulsing: records}, losses: make(chan seenLoss, 100)}
+	l.DedupConcurrentListener, err = listener.NewDedupConcurrentListener("billing", l.records, listener.Options{
 		Key: listener.KeyFromKeys(), Guard: dedup.Options{Observer: l, Logger: slog.New(slog.DiscardHandler)},
 	})
 	if err != nil {
@@ -78,21 +88,29 @@ func (l *lookout) pulses(t *testing.T, n int64) {
 	})
 }
 
-// flagged waits for a loss and wants it to be told within two seconds of when
-// the store was back.
-func (l *lookout) flagged(t *testing.T, back time.Time) dedup.Loss {
+// moment is when a store was back or lost records.
+type moment struct {
+	at       time.Time
+	answered int64 // pulses until then
+}
+
+func (l *lookout) now() moment { return moment{time.Now(), l.records.answered.Load()} }
+
+// flagged waits for a loss and wants it to be seen by the second pulse that the
+// store answered since: the first may have been under way. How soon they are sent is
+// tested where time does not depend on the machine.
+func (l *lookout) flagged(t *testing.T, since moment) dedup.Loss {
 	t.Helper()
 	select {
 	case loss := <-l.losses:
-		took := time.Since(back)
-		t.Logf("after %v: %v", took.Round(time.Millisecond), loss)
-		if took > 2*time.Second {
-			t.Errorf("flagged after %v, want 2s", took)
+		t.Logf("after %v: %v", time.Since(since.at).Round(time.Millisecond), loss.Loss)
+		if pulses := loss.answered - since.answered; pulses > 2 {
+			t.Errorf("flagged by pulse %d that was answered, want the second at the latest", pulses)
 		}
 		if l.Healthy() == nil {
 			t.Error("healthy, want the loss")
 		}
-		return loss
+		return loss.Loss
 	case <-time.After(30 * time.Second):
 		t.Fatal("no loss was told")
 		return dedup.Loss{}
@@ -131,14 +149,14 @@ func redisCluster(c *testserver.RedisCluster) *redis.ClusterClient {
 }
 
 // promoted waits until a replica is a master, and returns when that was.
-func promoted(t *testing.T, replica *testserver.RedisServer) time.Time {
+func (l *lookout) promoted(t *testing.T, replica *testserver.RedisServer) moment {
 	t.Helper()
 	client := redisAt(replica.Addr())
 	defer client.Close()
 	eventually(t, "promotion", func() bool {
 		return strings.Contains(client.Info(t.Context(), "replication").Val(), "role:master")
 	})
-	return time.Now()
+	return l.now()
 }
 
 func TestAFailoverIsFlagged(t *testing.T) {
@@ -157,7 +175,7 @@ func TestAFailoverIsFlagged(t *testing.T) {
 			}
 			set.Watch()
 			set.Master.Kill()
-			loss := l.flagged(t, promoted(t, set.Replica))
+			loss := l.flagged(t, l.promoted(t, set.Replica))
 			if !loss.Replaced || loss.Certain() != lagging {
 				t.Errorf("got %+v, want it replaced, and certain: %t", loss, lagging)
 			}
@@ -170,7 +188,7 @@ func TestAFailoverInAClusterIsFlagged(t *testing.T) {
 	c := testserver.Cluster(t, 3, 1, "--cluster-node-timeout", "1000")
 	l := watchedOver(t, redisCluster(c))
 	c.Masters[0].Kill()
-	if loss := l.flagged(t, promoted(t, c.Replicas[0])); !loss.Replaced || loss.Server != c.Replicas[0].Addr() {
+	if loss := l.flagged(t, l.promoted(t, c.Replicas[0])); !loss.Replaced || loss.Server != c.Replicas[0].Addr() {
 		t.Errorf("got %+v, want the replica %s in its master's place", loss, c.Replicas[0].Addr())
 	}
 	select {
@@ -194,7 +212,7 @@ func TestARestartIsFlaggedForWhatItLost(t *testing.T) {
 			server := testserver.Redis(t, c.args...)
 			l := watchedOver(t, redisAt(server.Addr()))
 			server.Restart()
-			if loss := l.flagged(t, time.Now()); !loss.Replaced || loss.Certain() != c.lost {
+			if loss := l.flagged(t, l.now()); !loss.Replaced || loss.Certain() != c.lost {
 				t.Errorf("got %+v, want it replaced, and certain: %t", loss, c.lost)
 			}
 		})
@@ -204,7 +222,7 @@ func TestARestartIsFlaggedForWhatItLost(t *testing.T) {
 func TestAFlushIsFlagged(t *testing.T) {
 	t.Parallel()
 	l := watchedOver(t, redisAt(testserver.Redis(t).Addr()))
-	began := time.Now()
+	began := l.now()
 	must(t, l.client.FlushAll(t.Context()).Err())
 	if loss := l.flagged(t, began); loss.Replaced || !loss.Certain() {
 		t.Errorf("got %+v, want a certain loss on the same server", loss)
@@ -215,7 +233,7 @@ func TestAnEvictionIsFlagged(t *testing.T) {
 	t.Parallel()
 	l := watchedOver(t, redisAt(testserver.Redis(t, "--maxmemory-policy", "volatile-ttl").Addr()))
 	must(t, l.client.Set(t.Context(), "dedup:{first to go}", strings.Repeat("x", 1<<20), time.Minute).Err())
-	began := time.Now()
+	began := l.now()
 	must(t, l.client.ConfigSet(t.Context(), "maxmemory", "1500kb").Err())
 	if loss := l.flagged(t, began); loss.Evicted == 0 {
 		t.Errorf("got %+v, want an eviction", loss)
