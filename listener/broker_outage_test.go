@@ -114,7 +114,9 @@ func TestBrokerLostRepliesOfTheStoreCostNoRun(t *testing.T) {
 		s := newScene(t, on, 4)
 		proxy := testserver.NewProxy(t, s.needRedis())
 		s.keepRecordsIn(proxy.Addr())
-		s.join(listener.Options{}, func(ctx context.Context, m *primitive.MessageExt) error {
+		var o listener.Options
+		o.Guard.ClaimTimeout = 30 * time.Second // a reply may be lost again and again
+		s.join(o, func(ctx context.Context, m *primitive.MessageExt) error {
 			switch rand.IntN(8) { // about every tenth reply
 			case 0:
 				proxy.SwallowReplies(1)
