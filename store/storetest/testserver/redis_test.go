@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -49,6 +50,18 @@ func TestRedisKeepsItsDataOverKillAndRestart(t *testing.T) {
 		t.Fatalf("address after restart: got %s, want %s", s.Addr(), addr)
 	}
 	says(t, dial(t, addr), "EXISTS a", ":1")
+}
+
+// Another test could draw it otherwise.
+func TestThePortOfAServerThatIsDownIsTaken(t *testing.T) {
+	t.Parallel()
+	s := testserver.Redis(t)
+	s.Kill()
+	if c, err := net.ListenPacket("udp", s.Addr()); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("got %v, %v, want the port to be held", c, err)
+	}
+	s.Restart()
+	says(t, dial(t, s.Addr()), "SET a 1", "+OK")
 }
 
 func TestRedisForgetsWithoutPersistence(t *testing.T) {
