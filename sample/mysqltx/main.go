@@ -3,7 +3,8 @@
 // the message is part of. The producer sends many orders twice, and one of two
 // consumer processes is killed in the middle of its work, as kill -9 does; still
 // every order is booked once, and the stock is right. Use this when you look for a
-// start to copy from: newConsumer and book are all that an application needs.
+// start to copy from: newConsumer, book and sample/mysql/database are all that an
+// application needs.
 //
 //	go run ./sample/mysqltx -namesrv 127.0.0.1:9876 -dsn 'root@tcp(127.0.0.1:3306)/orders'
 //
@@ -13,133 +14,109 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
-	"fmt"
-	"io"
 	"log/slog"
-	"os"
-	"os/exec"
 	"time"
 
+	"github.com/apache/rocketmq-client-go/v2"
+	"github.com/apache/rocketmq-client-go/v2/consumer"
+	"github.com/apache/rocketmq-client-go/v2/primitive"
+
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/sample/internal/stage"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/sample/mysql/database"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 )
 
-// settings are the flags, and a name that no other run has.
+// settings are the flags. The name of the run is that of topic and group, and of its
+// rows in the tables.
 type settings struct {
-	namesrv, dsn string
-	orders       int
-	name         string // of topic and group, and of this run in the tables
+	stage.Run
+	dsn    string
+	orders int
 }
 
-// joinEnv is the variable that makes this program the second consumer of the run
-// that it names.
-const joinEnv = "MYSQLTX_JOIN"
-
 func main() {
-	var s settings
-	flag.StringVar(&s.namesrv, "namesrv", "127.0.0.1:9876", "`host:port` of the RocketMQ name server")
-	flag.StringVar(&s.dsn, "dsn", "", "of the `database`; better in the variable MYSQL_DSN if it has a password\n"+
-		"(default root@tcp(127.0.0.1:3306)/dedup)")
-	flag.IntVar(&s.orders, "orders", 200, "how many orders there are; every third is sent twice")
-	flag.Parse()
-	s.dsn = cmp.Or(s.dsn, os.Getenv("MYSQL_DSN"), "root@tcp(127.0.0.1:3306)/dedup")
-	s.name = cmp.Or(os.Getenv(joinEnv), "sample-"+store.NewToken().String()[:12])
-	listener.LogTo(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
-
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	if err := run(ctx, s); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	dsn := stage.DSN("dsn", "of the `database`", "MYSQL_DSN")
+	orders := flag.Int("orders", 200, "how many orders there are; every third is sent twice")
+	stage.Main(func(ctx context.Context, r stage.Run) error { return run(ctx, settings{r, *dsn, *orders}) })
 }
 
 func run(ctx context.Context, s settings) (err error) {
-	db, records, err := openStore(ctx, s.dsn)
+	db, records, err := database.Records(ctx, s.dsn, 16) // more than callbacks run at once
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, records.Wait(ctx), db.Close()) }()
-	shop := &shop{db: db, run: s.name}
-	if os.Getenv(joinEnv) == "" {
+	shop := &shop{db: db, run: s.Name}
+	if s.Part == "" {
 		return lead(ctx, s, shop, records)
 	}
-	m, err := newConsumer(s, records, shop)
+	stop, err := newConsumer(s, records, shop)
 	if err != nil {
 		return err
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin) // its end tells to leave
-	return m.shutdown(ctx)
+	stage.AwaitLeave()
+	return stop()
+}
+
+// newConsumer starts a consumer that books orders, each once, until stop is called. An
+// application that runs for days also needs a sweep.Loop, as sample/mysql has.
+func newConsumer(s settings, records store.Store, shop *shop) (stop func() error, err error) {
+	l, err := listener.NewDedupConcurrentListener(s.Name, records, listener.Options{
+		Key:    listener.KeyFromKeys(), // what makes two messages the same order
+		Policy: dedup.Policy{Keep: time.Hour},
+		Guard:  dedup.Options{Logger: slog.New(slog.DiscardHandler)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	c, err := rocketmq.NewPushConsumer(
+		consumer.WithGroupName(s.Name),
+		consumer.WithNameServer(primitive.NamesrvAddr{s.NameServer}),
+		consumer.WithInstance(store.NewToken().String()), // two that share one disturb each other
+		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset),
+		consumer.WithConsumeGoroutineNums(8), // as many transactions at once
+	)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.SubscribeTx(c, s.Name, consumer.MessageSelector{}, shop.book); err != nil {
+		return nil, err
+	}
+	stop = func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		return l.Shutdown(ctx, c) // running callbacks end before the consumer leaves its group
+	}
+	return stop, c.Start()
 }
 
 // lead consumes, too, and has the other process killed half way.
 func lead(ctx context.Context, s settings, shop *shop, records store.Store) error {
-	servers := []string{s.namesrv}
-	if err := listener.CreateTopic(ctx, s.name, 8, servers, listener.TopicOptions{}); err != nil {
-		return err
-	}
-	// Without it the first retry of a new group takes 40 seconds.
-	if err := listener.EnsureRetryTopic(ctx, s.name, servers, listener.TopicOptions{}); err != nil {
+	if err := s.CreateTopics(ctx, s.Name); err != nil {
 		return err
 	}
 	if err := shop.open(ctx, s.orders); err != nil {
 		return err
 	}
-	m, err := newConsumer(s, records, shop)
+	stop, err := newConsumer(s, records, shop)
 	if err != nil {
 		return err
 	}
-	if err := bookAll(ctx, s, shop); err != nil {
+	send := func() error { return s.Send(ctx, stage.EveryThirdTwice(s.orders), s.message) }
+	if err := s.KillHalfWay(ctx, send, s.orders, shop.done); err != nil {
 		return err
 	}
-	if err := m.shutdown(ctx); err != nil {
+	if err := stop(); err != nil {
 		return err
 	}
 	return shop.close(ctx, s.orders)
 }
 
-// bookAll sends all orders and waits until they are booked, by this process and
-// the other one, which is killed and started again in between.
-func bookAll(ctx context.Context, s settings, shop *shop) error {
-	other, leave, err := startOther(s)
-	if err != nil {
-		return err
-	}
-	err = produce(ctx, s)
-	if err == nil {
-		err = shop.await(ctx, s.orders/2)
-	}
-	fmt.Fprintln(os.Stderr, "half of the orders are booked: killing the second consumer")
-	_ = other.Process.Kill() // an error means that it has ended, which Wait tells
-	_ = other.Wait()         // killed, as it is to be
-	_ = leave.Close()
-	if err != nil {
-		return err
-	}
-	if other, leave, err = startOther(s); err != nil {
-		return err
-	}
-	if err := shop.await(ctx, s.orders); err != nil {
-		fmt.Fprintln(os.Stderr, err) // the last line tells what is missing
-	}
-	return errors.Join(leave.Close(), other.Wait())
-}
-
-// startOther starts the second consumer. It leaves when leave is closed.
-func startOther(s settings) (other *exec.Cmd, leave io.Closer, err error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, nil, err
-	}
-	other = exec.Command(program, "-namesrv", s.namesrv)
-	other.Env = append(os.Environ(), joinEnv+"="+s.name, "MYSQL_DSN="+s.dsn)
-	other.Stderr = os.Stderr
-	if leave, err = other.StdinPipe(); err != nil {
-		return nil, nil, err
-	}
-	return other, leave, other.Start()
+func (s settings) message(no string) *primitive.Message {
+	return primitive.NewMessage(s.Name, []byte(no)).WithKeys([]string{no})
 }

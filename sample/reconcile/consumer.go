@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/sample/internal/stage"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/reconcile"
 )
@@ -25,21 +25,19 @@ func policy(shop *shop) dedup.Policy {
 	return dedup.Policy{Lease: 3 * time.Second, Keep: keep, Verifier: shop.verify}
 }
 
-func number(i int) string { return fmt.Sprintf("A-%04d", i) }
-
 // byCheckOut reports whether an order comes without a message.
 func byCheckOut(i int) bool { return i%4 == 3 }
 
 // key is that of an order, by message or not.
 func (s settings) key(i int) store.Key {
-	return store.Key{Application: s.name, Topic: s.name, ID: number(i)}
+	return store.Key{Application: s.Name, Topic: s.Name, ID: stage.Number(i)}
 }
 
 // newReconciler ends the claims that consumers do not take over. In a program
 // Overdue and Every are minutes, as they are by default.
-func newReconciler(s settings, records reconcile.Store, shop *shop, p *publisher) (*reconcile.Reconciler, error) {
+func newReconciler(s settings, records reconcile.Store, shop *shop, p publisher) (*reconcile.Reconciler, error) {
 	return reconcile.New(records, reconcile.Options{
-		Application: s.name,
+		Application: s.Name,
 		Verifier:    shop.verify, // the consumers' own
 		Retry:       p.publish,
 		Overdue:     3 * time.Second,
@@ -48,15 +46,9 @@ func newReconciler(s settings, records reconcile.Store, shop *shop, p *publisher
 	})
 }
 
-// member is one consumer of the group.
-type member struct {
-	*listener.DedupConcurrentListener
-	client rocketmq.PushConsumer
-}
-
-// newConsumer starts a consumer that applies orders, each once.
-func newConsumer(s settings, records store.Store, shop *shop) (*member, error) {
-	l, err := listener.NewDedupConcurrentListener(s.name, records, listener.Options{
+// newConsumer starts a consumer that applies orders, each once, until stop is called.
+func newConsumer(s settings, records store.Store, shop *shop) (stop func() error, err error) {
+	l, err := listener.NewDedupConcurrentListener(s.Name, records, listener.Options{
 		Key:    listener.KeyFromKeys(), // what makes two messages the same order
 		Policy: policy(shop),
 		Guard:  dedup.Options{Logger: slog.New(slog.DiscardHandler)},
@@ -65,8 +57,8 @@ func newConsumer(s settings, records store.Store, shop *shop) (*member, error) {
 		return nil, err
 	}
 	c, err := rocketmq.NewPushConsumer(
-		consumer.WithGroupName(s.name),
-		consumer.WithNameServer(primitive.NamesrvAddr{s.namesrv}),
+		consumer.WithGroupName(s.Name),
+		consumer.WithNameServer(primitive.NamesrvAddr{s.NameServer}),
 		consumer.WithInstance(store.NewToken().String()), // two that share one disturb each other
 		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset),
 		consumer.WithConsumeGoroutineNums(4),
@@ -74,15 +66,13 @@ func newConsumer(s settings, records store.Store, shop *shop) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.Subscribe(c, s.name, consumer.MessageSelector{}, shop.handle); err != nil {
+	if err := l.Subscribe(c, s.Name, consumer.MessageSelector{}, shop.handle); err != nil {
 		return nil, err
 	}
-	return &member{l, c}, c.Start()
-}
-
-// shutdown lets running callbacks end before the consumer leaves its group.
-func (m *member) shutdown(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	return m.Shutdown(ctx, m.client)
+	stop = func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		return l.Shutdown(ctx, c) // running callbacks end before the consumer leaves its group
+	}
+	return stop, c.Start()
 }

@@ -4,8 +4,8 @@
 // it, and a checkout that takes orders without messages dies with all of its orders
 // in the making, so that no broker delivers them again. Consumers that take over ask
 // a Verifier first, and a reconciler with the same Verifier brings the rest to its
-// end. Use this when you look for a start to copy from: verify, newConsumer and
-// newReconciler are all that an application needs.
+// end. Use this when you look for a start to copy from: verify, newConsumer,
+// newReconciler and sample/mysql/database are all that an application needs.
 //
 //	go run ./sample/reconcile -namesrv 127.0.0.1:9876 -records 'root@tcp(127.0.0.1:3306)/dedup' \
 //	  -shop 'root@tcp(127.0.0.2:3306)/shop'
@@ -23,91 +23,75 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"sync"
 	"time"
 
-	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/sample/internal/stage"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/sample/mysql/database"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/mysqlstore"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/reconcile"
 )
 
-// settings are the flags, and a name that no other run has.
+// settings are the flags. The name of the run is that of topic and group, and of its
+// rows in the tables.
 type settings struct {
-	namesrv, records, shop string
-	orders                 int
-	name                   string // of topic and group, and of this run in the tables
+	stage.Run
+	records, shop string
+	orders        int
 }
 
 func main() {
-	var s settings
-	flag.StringVar(&s.namesrv, "namesrv", "127.0.0.1:9876", "`host:port` of the RocketMQ name server")
-	flag.StringVar(&s.records, "records", "", "of the `database` with the records; better in the variable RECORDS_DSN if"+
-		" it has a password\n(default root@tcp(127.0.0.1:3306)/dedup)")
-	flag.StringVar(&s.shop, "shop", "", "of the `database` with the orders, on any server, or the variable SHOP_DSN\n"+
+	records := stage.DSN("records", "of the `database` with the records", "RECORDS_DSN")
+	shop := flag.String("shop", "", "of the `database` with the orders, on any server, or the variable SHOP_DSN\n"+
 		"(default that of the records)")
-	flag.IntVar(&s.orders, "orders", 100, "how many orders there are; every fourth comes without a message")
-	flag.Parse()
-	s.records = cmp.Or(s.records, os.Getenv("RECORDS_DSN"), "root@tcp(127.0.0.1:3306)/dedup")
-	s.shop = cmp.Or(s.shop, os.Getenv("SHOP_DSN"), s.records)
-	s.name = cmp.Or(os.Getenv(nameEnv), "sample-"+store.NewToken().String()[:12])
-	listener.LogTo(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
-
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	if err := run(ctx, s); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	orders := flag.Int("orders", 100, "how many orders there are; every fourth comes without a message")
+	stage.Main(func(ctx context.Context, r stage.Run) error {
+		return run(ctx, settings{r, *records, cmp.Or(*shop, os.Getenv("SHOP_DSN"), *records), *orders})
+	})
 }
 
 func run(ctx context.Context, s settings) (err error) {
-	records, closeRecords, err := openRecords(ctx, s.records)
+	db, records, err := database.Records(ctx, s.records, 16)
 	if err != nil {
-		return err
+		return fmt.Errorf("-records: %w", err)
 	}
-	defer func() { err = errors.Join(err, closeRecords(ctx)) }()
+	defer func() { err = errors.Join(err, records.Wait(ctx), db.Close()) }()
 	shop, err := openShop(ctx, s)
 	if err != nil {
-		return err
+		return fmt.Errorf("-shop: %w", err)
 	}
 	defer func() { err = errors.Join(err, shop.db.Close()) }()
-	switch os.Getenv(roleEnv) {
-	case roleConsume:
-		return consume(ctx, s, shop, records)
-	case roleCheckOut:
+	switch s.Part {
+	case consuming:
+		return consume(s, shop, records)
+	case checkingOut:
 		return checkOut(ctx, s, shop, records)
 	}
 	return lead(ctx, s, shop, records)
 }
 
-// consume is the process that is killed. It leaves when its input ends.
-func consume(ctx context.Context, s settings, shop *shop, records store.Store) error {
-	m, err := newConsumer(s, records, shop)
+// consume is the process that is killed.
+func consume(s settings, shop *shop, records store.Store) error {
+	stop, err := newConsumer(s, records, shop)
 	if err != nil {
 		return err
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	return m.shutdown(ctx)
+	stage.AwaitLeave()
+	return stop()
 }
 
 // lead sends the orders, has others apply them, and reconciles.
 func lead(ctx context.Context, s settings, shop *shop, records *mysqlstore.Store) error {
-	servers := []string{s.namesrv}
-	if err := listener.CreateTopic(ctx, s.name, 8, servers, listener.TopicOptions{}); err != nil {
+	if err := s.CreateTopics(ctx, s.Name); err != nil {
 		return err
 	}
-	// Without it the first retry of a new group takes 40 seconds.
-	if err := listener.EnsureRetryTopic(ctx, s.name, servers, listener.TopicOptions{}); err != nil {
-		return err
-	}
-	p, err := newPublisher(s)
+	producer, err := s.Producer()
 	if err != nil {
 		return err
 	}
+	p := publisher{producer}
 	defer func() { _ = p.Shutdown() }() // it has nothing of ours left
 	for i := range s.orders {
 		if byCheckOut(i) {
@@ -121,7 +105,7 @@ func lead(ctx context.Context, s settings, shop *shop, records *mysqlstore.Store
 	if err != nil {
 		return err
 	}
-	if _, err := once(ctx, s, roleCheckOut); err != nil {
+	if _, err := once(ctx, s, checkingOut); err != nil {
 		return err
 	}
 	kills, err := finish(ctx, s, shop, records, r)
@@ -135,14 +119,14 @@ func finish(
 ) (kills int, err error) {
 	ctx, leave := context.WithTimeout(ctx, 5*time.Minute)
 	var beside sync.WaitGroup
-	var reconciling, consuming error
-	beside.Go(func() { reconciling = r.Run(ctx) })
+	var reconciled, consumed error
+	beside.Go(func() { reconciled = r.Run(ctx) })
 	beside.Go(func() {
 		defer leave() // without a consumer there is nothing to wait for
-		kills, consuming = again(ctx, s, roleConsume)
+		kills, consumed = again(ctx, s, consuming)
 	})
 	waiting := await(ctx, shop, records)
 	leave()
 	beside.Wait()
-	return kills, errors.Join(reconciling, consuming, waiting)
+	return kills, errors.Join(reconciled, consumed, waiting)
 }

@@ -6,29 +6,18 @@ import (
 
 	"github.com/apache/rocketmq-client-go/v2"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
-	"github.com/apache/rocketmq-client-go/v2/producer"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/sample/internal/stage"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 )
 
 // publisher sends the message of an order.
 type publisher struct{ rocketmq.Producer }
 
-func newPublisher(s settings) (*publisher, error) {
-	p, err := rocketmq.NewProducer(
-		producer.WithNameServer(primitive.NamesrvAddr{s.namesrv}),
-		producer.WithInstanceName(store.NewToken().String()),
-	)
-	if err != nil {
-		return nil, err
-	}
-	return &publisher{p}, p.Start()
-}
-
 // publish is the Retry of the reconciler, too. A program that needs more than the
 // key for the message looks it up by the key.
-func (p *publisher) publish(ctx context.Context, k store.Key) error {
+func (p publisher) publish(ctx context.Context, k store.Key) error {
 	_, err := p.SendSync(ctx, primitive.NewMessage(k.Topic, []byte(k.ID)).WithKeys([]string{k.ID}))
 	return err
 }
@@ -51,7 +40,7 @@ func checkOut(ctx context.Context, s settings, shop *shop, records store.Store) 
 			_, err := guard.Do(ctx, s.key(i), policy(shop), func(ctx context.Context) error {
 				var err error
 				if i%8 == 3 { // every other one is applied, and none is marked
-					err = shop.apply(ctx, number(i))
+					err = shop.apply(ctx, stage.Number(i))
 				}
 				begun <- err
 				<-ctx.Done()

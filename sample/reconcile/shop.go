@@ -8,6 +8,7 @@ import (
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/listener/dedup"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/sample/mysql/database"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 )
 
@@ -21,7 +22,7 @@ type shop struct {
 
 // openShop makes the table. Nothing in it keeps an order from being applied twice.
 func openShop(ctx context.Context, s settings) (*shop, error) {
-	db, err := openPool("shop", s.shop)
+	db, err := database.Open(s.shop, 16)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +31,7 @@ func openShop(ctx context.Context, s settings) (*shop, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &shop{db: db, run: s.name, orders: s.orders}, nil
+	return &shop{db: db, run: s.Name, orders: s.orders}, nil
 }
 
 // verify is the Verifier: it looks where apply has written.

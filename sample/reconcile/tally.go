@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/sample/internal/stage"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/reconcile"
 )
@@ -41,19 +41,10 @@ func (t tally) unfinished() int { return t.orders - t.marked }
 
 // await waits until every order is applied and marked.
 func await(ctx context.Context, shop *shop, records store.Scanner) error {
-	look := time.NewTicker(100 * time.Millisecond)
-	defer look.Stop()
-	for {
+	return stage.Await(ctx, func() (bool, error) {
 		t, err := count(ctx, shop, records)
-		if err != nil || t.lost() <= 0 && t.unfinished() <= 0 {
-			return err
-		}
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return errors.New("not everything was finished in time")
-		}
-	}
+		return t.lost() <= 0 && t.unfinished() <= 0, err
+	})
 }
 
 // conclude prints the last line, and tells whether it is what it should be.
