@@ -42,9 +42,9 @@ nested_modules() { find sample -name go.mod -exec dirname {} \;; }
 all_tests() {
   local code=0
   # shellcheck disable=SC2046 # one word per package
-  go test -json -race -count=1 -timeout 10m "$@" $(packages -E "$is_raced") || code=1
+  go test -json -race -count=1 -timeout 20m "$@" $(packages -E "$is_raced") || code=1
   # shellcheck disable=SC2046
-  go test -json -count=1 -p 1 -timeout 15m "$@" $(packages -vE "$is_raced|$is_scripts") || code=1
+  go test -json -count=1 -p 1 -timeout 20m "$@" $(packages -vE "$is_raced|$is_scripts") || code=1
   local mod
   for mod in $(nested_modules); do
     (cd "$mod" && go test -json -count=1 -timeout 5m "$@" ./...) || code=1

@@ -39,8 +39,17 @@ func Redis(t testing.TB, args ...string) *RedisServer {
 // needRedis skips or fails a test that cannot start a server.
 func needRedis(t testing.TB) {
 	t.Helper()
+	refuse(t)
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		noServer(t, "redis-server is not in PATH; install the package redis-server or run scripts/test.sh")
+	}
+}
+
+// refuse skips a test when no server is wanted, although it could be started.
+func refuse(t testing.TB) {
+	t.Helper()
+	if os.Getenv("DEDUP_TEST_SERVERS") == "none" {
+		noServer(t, "DEDUP_TEST_SERVERS is none; unset it or run scripts/test.sh")
 	}
 }
 

@@ -157,6 +157,7 @@ func sqlUser() []string {
 // Not everybody has /usr/sbin in PATH.
 func program(t testing.TB, name string) string {
 	t.Helper()
+	refuse(t)
 	for _, file := range []string{name, "/usr/sbin/" + name} {
 		if path, err := exec.LookPath(file); err == nil {
 			return path
