@@ -185,8 +185,9 @@ func TestAFailoverIsFlagged(t *testing.T) {
 
 func TestAFailoverInAClusterIsFlagged(t *testing.T) {
 	t.Parallel()
-	c := testserver.Cluster(t, 3, 1, "--cluster-node-timeout", "1000")
+	c := testserver.Cluster(t, 3, 1)
 	l := watchedOver(t, redisCluster(c))
+	c.Watch()
 	c.Masters[0].Kill()
 	if loss := l.flagged(t, l.promoted(t, c.Replicas[0])); !loss.Replaced || loss.Server != c.Replicas[0].Addr() {
 		t.Errorf("got %+v, want the replica %s in its master's place", loss, c.Replicas[0].Addr())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -127,23 +128,40 @@ func renewAcross(t *testing.T, client *redis.ClusterClient, s *redisstore.Store)
 func TestASilentMasterHoldsUpItsOwnKeysOnly(t *testing.T) {
 	t.Parallel()
 	set := testserver.Cluster(t, 2, 0)
-	client := connectCluster(t, set.Addrs()[0], nil)
+	client := connectCluster(t, set.Addrs()[0], func(o *redis.ClusterOptions) {
+		o.ReadTimeout, o.MaxRedirects = 9*time.Second, -1 // longer than the claims take that are answered
+	})
 	s := open(t, client)
 	onMaster := func(k store.Key) int { return slotOf(recordName(k)) / 8192 }
-	keys := newKeys(64)
 	for _, k := range newKeys(8) { // connects to both
 		claims(t, s, request(k, store.NewToken()), 1)
 	}
 	set.Masters[1].Pause()
 	defer set.Masters[1].Resume()
-	var callers sync.WaitGroup
-	for _, k := range keys {
-		callers.Go(func() {
-			v, err := s.Claim(within(t, 500*time.Millisecond), request(k, store.NewToken()))
-			if granted := err == nil && v.State == store.Claimed; granted != (onMaster(k) == 0) {
-				t.Errorf("claim on master %d, of which 1 is frozen: got %v, %v", onMaster(k), v, err)
+	patience, giveUp := context.WithCancel(within(t, ample))
+	defer giveUp()
+	var answered, unanswered sync.WaitGroup
+	var gone atomic.Int32
+	for _, k := range newKeys(64) {
+		if onMaster(k) == 0 {
+			answered.Go(func() {
+				if v, err := s.Claim(within(t, ample), request(k, store.NewToken())); err != nil || v.State != store.Claimed {
+					t.Errorf("claim on the master that answers: got %v, %v", v, err)
+				}
+			})
+			continue
+		}
+		unanswered.Go(func() {
+			if v, err := s.Claim(patience, request(k, store.NewToken())); err == nil {
+				t.Errorf("a frozen master answered %v", v)
 			}
+			gone.Add(1)
 		})
 	}
-	callers.Wait()
+	answered.Wait()
+	if n := gone.Load(); n > 0 {
+		t.Errorf("%d claims on the frozen master ended before those on the other", n)
+	}
+	giveUp()
+	unanswered.Wait()
 }

@@ -21,6 +21,7 @@ type disaster struct {
 	before func()                  // at a third of the load; may be nil
 	strike func()                  // at half of it; then that server answers nothing more
 	heir   *testserver.RedisServer // has its records afterwards
+	crown  func()                  // has the heir replace that server; may be nil
 	after  func()                  // when the load has gone on; may be nil
 }
 
@@ -55,7 +56,10 @@ func survive(t *testing.T, d disaster) damage {
 	began := time.Now()
 	d.strike()
 	l.gone.Store(true)
-	left := recordsOf(t, d.heir)
+	left := recordsOf(t, d.heir) // before it gets others
+	if d.crown != nil {
+		d.crown()
+	}
 	<-rest
 	if d.after != nil {
 		d.after()

@@ -32,12 +32,12 @@ func TestAFailoverCostsWhatItLost(t *testing.T) {
 	set, client := underSentinels(t)
 	survive(t, disaster{
 		client: client,
-		strike: func() { // a machine dies with all that runs on it
+		strike: set.Master.Kill,
+		heir:   set.Replica,
+		crown: func() { // the machine has died with all that runs on it
 			set.Watch()
-			set.Master.Kill()
 			set.Sentinels[0].Kill()
 		},
-		heir: set.Replica,
 	})
 }
 
@@ -55,8 +55,9 @@ func TestAFailoverToAReplicaThatLaggedCostsWhatItLost(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		strike: func() { set.Watch(); set.Master.Kill() },
+		strike: set.Master.Kill,
 		heir:   set.Replica,
+		crown:  set.Watch,
 	})
 	if found.dones < found.certain { // a busy machine may leave nothing that is certain
 		t.Errorf("got %d done records lost, want at least the %d that the replica never saw", found.dones, found.certain)
@@ -68,17 +69,20 @@ func TestAFailoverToAReplicaThatLaggedCostsWhatItLost(t *testing.T) {
 func TestAMasterThatWakesUpIsNotAsked(t *testing.T) {
 	t.Parallel()
 	set, client := underSentinels(t)
-	survive(t, disaster{client: client, strike: func() { set.Watch(); set.Master.Pause() }, heir: set.Replica, after: set.Master.Resume})
+	survive(t, disaster{
+		client: client, strike: set.Master.Pause, heir: set.Replica, crown: set.Watch, after: set.Master.Resume,
+	})
 }
 
 func TestAFailoverInAClusterCostsWhatItLost(t *testing.T) {
 	t.Parallel()
-	c := testserver.Cluster(t, 3, 1, "--cluster-node-timeout", "1000")
+	c := testserver.Cluster(t, 3, 1)
 	found := survive(t, disaster{
 		client: connectCluster(t, c.Addrs()[0], nil),
 		had:    func(slot int) bool { return slot < 16384/3 },
 		strike: c.Masters[0].Kill,
 		heir:   c.Replicas[0],
+		crown:  c.Watch,
 	})
 	if found.outage > ample { // by itself the client looks once a minute
 		t.Errorf("the client took %v to find the new master", found.outage)
@@ -87,13 +91,14 @@ func TestAFailoverInAClusterCostsWhatItLost(t *testing.T) {
 
 func TestAClusterNodeThatComesBackCostsNothing(t *testing.T) {
 	t.Parallel()
-	c := testserver.Cluster(t, 3, 0, "--cluster-node-timeout", "1000", "--appendonly", "yes", "--appendfsync", "no")
+	c := testserver.Cluster(t, 3, 0, "--appendonly", "yes", "--appendfsync", "no")
 	other := connect(t, c.Masters[1].Addr(), nil)
 	found := survive(t, disaster{
 		client: connectCluster(t, c.Addrs()[0], nil),
 		had:    func(slot int) bool { return slot < 16384/3 },
 		strike: func() {
 			c.Masters[0].Kill()
+			c.Watch()
 			awaitState(t, other, "fail")
 			c.Masters[0].Restart()
 		},

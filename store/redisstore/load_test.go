@@ -18,7 +18,7 @@ import (
 
 const (
 	callers   = 16               // deliveries of a load that are under way at a time
-	loadLease = 10 * time.Second // longer than a load is without its server
+	loadLease = 20 * time.Second // much longer than a load is without its server
 )
 
 // load is a broker in small: it delivers every message again until it is

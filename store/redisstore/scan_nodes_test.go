@@ -145,9 +145,9 @@ func TestAScanMissesNothingInAFailover(t *testing.T) {
 
 func TestAScanMissesNothingInAFailoverOfACluster(t *testing.T) {
 	t.Parallel()
-	c := testserver.Cluster(t, 3, 1, "--cluster-node-timeout", "1000")
+	c := testserver.Cluster(t, 3, 1)
 	s, keys := open(t, connectCluster(t, c.Addrs()[0], nil)), newKeys(600)
 	finish(t, s, keys)
 	replicated(t, c.Masters[0], 1)
-	survived(t, s, keys, c.Masters[0].Kill)
+	survived(t, s, keys, func() { c.Watch(); c.Masters[0].Kill() })
 }

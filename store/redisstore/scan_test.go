@@ -151,10 +151,11 @@ func TestAScanMissesNothingWhenTheTableGrowsOrShrinks(t *testing.T) {
 	t.Parallel()
 	client := private(t, "--enable-debug-command", "yes")
 	s, other := open(t, client), open(t, client)
+	admin := connect(t, client.Options().Addr, func(o *redis.Options) { o.ReadTimeout = ample }) // of many keys at once
 	keys := newKeys(500)
 	finish(t, s, keys)
-	populate(t, client, 1<<16)
-	awaitTable(t, client, 131072)
+	populate(t, admin, 1<<16)
+	awaitTable(t, admin, 131072)
 	var here []*walk
 	for i := range 7 {
 		w := newWalk(5)
@@ -164,17 +165,17 @@ func TestAScanMissesNothingWhenTheTableGrowsOrShrinks(t *testing.T) {
 	}
 	there := *here[0]
 	there.shown = maps.Clone(there.shown)
-	err := client.Eval(within(t, ample), "for i = 0, 65535 do redis.call('DEL', 'key:' .. i) end return 1", nil).Err()
+	err := admin.Eval(within(t, ample), "for i = 0, 65535 do redis.call('DEL', 'key:' .. i) end return 1", nil).Err()
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaitTable(t, client, 512)
+	awaitTable(t, admin, 512)
 	for _, w := range here {
 		w.step(t, s)
 	}
 	there.step(t, other)
-	populate(t, client, 1<<13)
-	awaitTable(t, client, 16384)
+	populate(t, admin, 1<<13)
+	awaitTable(t, admin, 16384)
 	for _, w := range here {
 		for w.step(t, s) {
 		}

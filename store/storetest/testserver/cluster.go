@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,10 +23,10 @@ type RedisCluster struct {
 }
 
 // Cluster starts a Redis Cluster of Redis 7.0 or later, as [Redis] starts a
-// server, and returns when it works and its replicas are in step. args are
-// options of every node; "--cluster-node-timeout" says after how many ms a node
-// that is gone counts as failed. Replicas are promoted by a majority of all
-// masters, so by two of three.
+// server, and returns when it works and its replicas are in step. A node that is
+// silent counts as failed after 15 s, or as [RedisCluster.Watch] says. Replicas are
+// promoted by a majority of all masters, so by two of three. args are options of
+// every node.
 //
 // A node that restarts takes two seconds before it works again.
 func Cluster(t testing.TB, masters, replicas int, args ...string) *RedisCluster {
@@ -38,6 +39,20 @@ func Cluster(t testing.TB, masters, replicas int, args ...string) *RedisCluster 
 		}
 	}
 	return &RedisCluster{Masters: nodes[:masters], Replicas: nodes[masters:]}
+}
+
+// Watch makes a node that is silent for a second count as failed. On a busy machine
+// one that is alive can be silent for so long: call it where one is to fail.
+func (c *RedisCluster) Watch() {
+	for _, s := range slices.Concat(c.Masters, c.Replicas) {
+		s.t.Helper()
+		if s.proc == nil {
+			continue
+		}
+		if answer, err := command(s.Addr(), "config set cluster-node-timeout 1000"); err != nil || answer != "+OK\r\n" {
+			s.t.Errorf("testserver: config set: %q, %v", answer, err)
+		}
+	}
 }
 
 // Addrs are the addresses of the masters that the cluster began with.

@@ -24,7 +24,7 @@ func until(t *testing.T, s *testserver.RedisServer, command, want string) {
 
 func TestAClusterSharesTheSlots(t *testing.T) {
 	t.Parallel()
-	c := testserver.Cluster(t, 3, 1, "--cluster-node-timeout", "1000", "--appendonly", "yes")
+	c := testserver.Cluster(t, 3, 1, "--appendonly", "yes")
 	first, last := c.Masters[0], c.Masters[2]
 	// The slots of a and b are 15495 and 3300.
 	says(t, dial(t, last.Addr()), "SET a 1", "+OK")
@@ -32,6 +32,7 @@ func TestAClusterSharesTheSlots(t *testing.T) {
 	says(t, dial(t, first.Addr()), "SET b 1", "+OK")
 	says(t, dial(t, c.Replicas[0].Addr()), "SET b 1", "-MOVED 3300 "+first.Addr())
 
+	c.Watch()
 	first.Kill()
 	until(t, c.Replicas[0], "EXISTS b", ":1")
 	first.Restart()
