@@ -27,19 +27,34 @@ import org.apache.rocketmq.common.message.MessageExt;
 public class Client {
     private static final ConcurrentLinkedQueue<String> deliveries = new ConcurrentLinkedQueue<>();
 
-    public static void main(String[] args) throws Exception {
+    /** Longer than a busy machine needs, so that nothing fails or is sent twice. */
+    private static final int PATIENCE_MILLIS = 60_000;
+
+    public static void main(String[] args) {
+        try {
+            play(args);
+        } catch (Exception e) {
+            e.printStackTrace();
+            System.exit(1); // the client's own threads would go on for ever
+        }
+    }
+
+    private static void play(String[] args) throws Exception {
         String nameServer = args[0], topic = args[1], group = args[2];
         CountDownLatch wanted = new CountDownLatch(Integer.parseInt(args[3]));
 
         DefaultMQProducer producer = new DefaultMQProducer(group + "-java");
         producer.setNamesrvAddr(nameServer);
         producer.setInstanceName(group); // shared with the consumer: each takes 3 s to shut down
+        producer.setSendMsgTimeout(PATIENCE_MILLIS);
+        producer.setMqClientApiTimeout(PATIENCE_MILLIS);
         producer.start();
         produce(producer, topic);
 
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
         consumer.setNamesrvAddr(nameServer);
         consumer.setInstanceName(group);
+        consumer.setMqClientApiTimeout(PATIENCE_MILLIS);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.setAwaitTerminationMillisWhenShutdown(10_000); // so that all is committed
         consumer.subscribe(topic, "paid || shipped");
