@@ -60,6 +60,7 @@ type place struct {
 	NameServer, Redis string          // host:port
 	MySQL             string          // host:port; if there is one the records are there
 	Transact          bool            // orders are booked there, in transactions with their records
+	Next              string          // topic of a second step that they are then handed over to, if there is one
 	Prefix            string          // of the records in Redis
 	Namespace         string          // of topic and group
 	Topic, Group      string          // without it

@@ -31,8 +31,9 @@ type sailorTask struct {
 // sailor is that consumer.
 type sailor struct {
 	sailorTask
-	diary diary
-	runs  atomic.Int64
+	diary    diary
+	runs     atomic.Int64
+	bookings atomic.Int64
 }
 
 // beSailor consumes until its standard input ends, and then drains and leaves.
@@ -53,32 +54,48 @@ func (s *sailor) serve() (err error) {
 	if s.diary, err = openDiary(s.Diary); err != nil {
 		return err
 	}
-	m, err := s.join()
+	join := s.join
+	if s.Place.Next != "" {
+		join = s.joinChain
+	}
+	leave, err := join()
 	if err != nil {
 		return err
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin) // its end is all that matters
 	ctx, cancel := context.WithTimeout(context.Background(), drainLimit)
 	defer cancel()
-	return m.Shutdown(ctx, m.client)
+	return leave(ctx)
 }
 
-func (s *sailor) join() (*member, error) {
+// join joins the group and returns how to leave it.
+func (s *sailor) join() (leave func(context.Context) error, err error) {
 	records, err := s.Place.openRecords()
 	if err != nil {
 		return nil, err
 	}
-	o := listener.Options{BatchSize: 32, Guard: dedup.Options{Observer: s}}
-	name, everything := fmt.Sprintf("process%d", s.Number), consumer.MessageSelector{}
-	goroutines := consumer.WithConsumeGoroutineNums(8)
+	everything := consumer.MessageSelector{}
 	if s.Place.Transact { // a claim is no more than a part of the transaction
-		return newMember(s.Place, name, records, o, func(m *member) error {
+		return s.enlist(s.Place, records, s, func(m *member) error {
 			return m.SubscribeTx(m.client, s.Place.Topic, everything, s.book)
-		}, goroutines)
+		})
 	}
-	return newMember(s.Place, name, witness{records, s}, o, func(m *member) error {
+	return s.enlist(s.Place, witness{records, s}, s, func(m *member) error {
 		return m.Subscribe(m.client, s.Place.Topic, everything, s.handle)
-	}, goroutines)
+	})
+}
+
+// enlist adds the process to the group at p.
+func (s *sailor) enlist(
+	p place, records store.Store, o dedup.Observer, subscribe func(*member) error,
+) (leave func(context.Context) error, err error) {
+	m, err := newMember(p, fmt.Sprintf("process%d", s.Number), records,
+		listener.Options{BatchSize: 32, Guard: dedup.Options{Observer: o}}, subscribe,
+		consumer.WithConsumeGoroutineNums(8))
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return m.Shutdown(ctx, m.client) }, nil
 }
 
 func (s *sailor) note(kind byte, run int, key string) {

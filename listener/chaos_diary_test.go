@@ -24,6 +24,10 @@ const (
 	unrecorded = 'u' // a run succeeded but could not be recorded
 	skipped    = 's' // a copy was acknowledged without a run
 	deferred   = 'w' // a copy was sent back
+	arrived    = 'a' // a message of the first step was delivered to the second one
+	published  = 'y' // the broker has asked about a transaction, and is told: committed
+	withdrawn  = 't' // it is told: rolled back
+	leftOpen   = 'q' // it is told: nobody knows yet
 
 	sent      = 'm' // the broker has the message
 	joined    = 'j' // the process was started

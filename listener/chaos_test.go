@@ -73,7 +73,7 @@ func surviveChaos(t *testing.T, d time.Duration, kind string) {
 	c := newChaos(s, kind)
 	seed := c.befall(s, d, perSecond)
 	j := newJudge(lease)
-	c.finish(j, func() bool { return j.lost == 0 })
+	c.finish(j.read, func() bool { return j.lost == 0 })
 	t.Logf("figure: chaos store=%s seconds=%.0f seed=%d %v dead=%d", kind, d.Seconds(), seed, j.figures, s.dead())
 	for _, floor := range j.missing(d, perSecond) {
 		t.Error(floor)
@@ -114,20 +114,20 @@ func (c *chaos) befall(s *scene, d time.Duration, perSecond int) (seed uint64) {
 	return seed
 }
 
-// finish waits until done, which is asked when j has read what is written, lets
-// all consumers leave, and has j read the rest.
-func (c *chaos) finish(j *judge, done func() bool) {
+// finish waits until done, which is asked when judge has been told what is written,
+// lets all consumers leave, and tells judge the rest.
+func (c *chaos) finish(judge func(note), done func() bool) {
 	c.t.Helper()
 	var offset int64
 	read := func() {
 		var err error
-		if offset, err = readNotes(c.path, offset, j.read); err != nil {
+		if offset, err = readNotes(c.path, offset, judge); err != nil {
 			c.t.Fatal(err)
 		}
 	}
 	// A broker may take a consumer that has died for alive for 120 s, and the others
 	// ask for their queues every 20 s.
-	const limit = 3 * time.Minute
+	const limit = 4 * time.Minute
 	for began := time.Now(); time.Since(began) < limit; time.Sleep(100 * time.Millisecond) {
 		if read(); done() {
 			break
@@ -146,7 +146,7 @@ func (c *chaos) story(n note) string {
 	var b strings.Builder
 	_, err := readNotes(c.path, 0, func(other note) {
 		incident := strings.ContainsRune("jlkpczrhx", rune(other.kind))
-		if other.key == n.key || incident && n.at.Sub(other.at).Abs() < 6*lease {
+		if keyOf(other.key) == n.key || incident && n.at.Sub(other.at).Abs() < 6*lease {
 			b.Write(other.line())
 		}
 	})

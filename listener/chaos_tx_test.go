@@ -37,12 +37,12 @@ func TestTransactionsUnderChaosAreExact(t *testing.T) {
 	s := newScene(t, realBroker, chaosQueues)
 	c := newChaos(s, "MySQL")
 	s.Transact = true
-	shop := openChaosShop(t, c.server.Addr())
+	shop := openChaosShop(t, c.server.Addr(), chaosShop())
 	seed := c.befall(s, d, ordersPerSecond)
 	j := newJudge(lease)
-	c.finish(j, func() bool { return shop.booked() >= j.known })
+	c.finish(j.read, func() bool { return shop.booked() >= j.known })
 
-	b, wrong := shop.audit(j)
+	b, wrong := shop.audit(j, s.Group)
 	t.Logf("figure: transactions store=MariaDB seconds=%.0f seed=%d messages=%d keys=%d kills=%d pauses=%d restarts=%d "+
 		"hangs=%d cuts=%d joins=%d leaves=%d runs=%d runs_failed=%d runs_killed=%d skipped=%d deferred=%d dead=%d %v",
 		d.Seconds(), seed, j.messages, j.known, j.kills, j.pauses, j.restarts, j.hangs, j.cuts, j.joins, j.leaves,
@@ -58,23 +58,24 @@ func TestTransactionsUnderChaosAreExact(t *testing.T) {
 	}
 }
 
-// openChaosShop makes the tables in the server at addr, and looks at them past
+// openChaosShop makes the tables of s in the server at addr, and looks at them past
 // whatever disturbs the consumers.
-func openChaosShop(t *testing.T, addr string) *shop {
+func openChaosShop(t *testing.T, addr string, s *shop) *shop {
 	t.Helper()
 	db, err := sql.Open("mysql", "root@tcp("+addr+")/dedup")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() }) // nothing is left to lose
-	s := chaosShop()
 	s.t, s.db = t, db
 	s.create()
 	return s
 }
 
-// booked is how many orders are booked, those that are twice counted once.
-func (s *shop) booked() int { return s.number("SELECT COUNT(DISTINCT id) FROM " + s.orders) }
+// booked is how many keys are booked, those that are twice counted once.
+func (s *shop) booked() int {
+	return s.number("SELECT COUNT(DISTINCT SUBSTRING_INDEX(id, '@', 1)) FROM " + s.orders)
+}
 
 // books are what is in a shop in the end.
 type books struct {
@@ -89,28 +90,15 @@ func (b books) String() string {
 	return fmt.Sprintf("orders=%d sold=%d records_done=%d doubled=%d lost=%d", b.orders, b.sold, b.done, b.doubled, b.lost)
 }
 
-// audit closes the books, and returns the first keys that are wrong.
-func (s *shop) audit(j *judge) (b books, wrong []note) {
+// audit closes the books of a group's step, and returns the first keys that are wrong.
+func (s *shop) audit(j *judge, group string) (b books, wrong []note) {
 	s.t.Helper()
-	rows, err := s.db.QueryContext(s.t.Context(), "SELECT id, COUNT(*) FROM "+s.orders+" GROUP BY id")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer rows.Close()
 	booked := map[string]int{}
-	for rows.Next() {
-		var key string
-		var n int
-		if err := rows.Scan(&key, &n); err != nil {
-			s.t.Fatal(err)
-		}
-		booked[key] = n
+	for booking, n := range s.bookings() {
+		booked[keyOf(booking)] += n
 		b.orders += n
-		b.doubled += n - 1
 	}
-	if err := rows.Err(); err != nil {
-		s.t.Fatal(err)
-	}
+	b.doubled = b.orders - len(booked)
 	for key, h := range j.keys {
 		n := booked[key]
 		if n == 0 {
@@ -121,6 +109,29 @@ func (s *shop) audit(j *judge) (b books, wrong []note) {
 		}
 	}
 	b.sold = s.sold()
-	b.done = s.number("SELECT COUNT(*) FROM dedup_record WHERE status = 'CONSUMED'")
+	b.done = s.number("SELECT COUNT(*) FROM dedup_record WHERE status = 'CONSUMED' AND application = '" + group + "'")
 	return b, wrong
+}
+
+// bookings are how many rows there are of each order.
+func (s *shop) bookings() map[string]int {
+	s.t.Helper()
+	rows, err := s.db.QueryContext(s.t.Context(), "SELECT id, COUNT(*) FROM "+s.orders+" GROUP BY id")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer rows.Close()
+	all := map[string]int{}
+	for rows.Next() {
+		var booking string
+		var n int
+		if err := rows.Scan(&booking, &n); err != nil {
+			s.t.Fatal(err)
+		}
+		all[booking] = n
+	}
+	if err := rows.Err(); err != nil {
+		s.t.Fatal(err)
+	}
+	return all
 }

@@ -6,11 +6,11 @@
 #   DEDUP_TEST_SEEDS=1000000 scripts/test.sh -run TestRandomSchedules    more seeds of the simulation than 50,000
 #   DEDUP_TEST_DOWN=1 scripts/test.sh   stop the servers at the end; by default they stay for the next run
 #
-# Chaos goes on for DEDUP_TEST_CHAOS (2m) over Redis, DEDUP_TEST_CHAOS_MYSQL (45s) over MySQL and
-# DEDUP_TEST_CHAOS_TX (45s) among transactions, and the long outage of the former two for DEDUP_TEST_OUTAGE (20s).
-# Longer:
-#   DEDUP_TEST_CHAOS=10m DEDUP_TEST_CHAOS_MYSQL=10m DEDUP_TEST_CHAOS_TX=20m DEDUP_TEST_OUTAGE=5m \
-#     scripts/test.sh -run 'Chaos|LongOutage' -timeout 60m
+# Chaos goes on for DEDUP_TEST_CHAOS (2m) over Redis, DEDUP_TEST_CHAOS_MYSQL (45s) over MySQL,
+# DEDUP_TEST_CHAOS_TX (45s) among transactions and DEDUP_TEST_CHAOS_CHAIN (45s) in a chain of them, and the long
+# outage of the former two for DEDUP_TEST_OUTAGE (20s). Longer:
+#   DEDUP_TEST_CHAOS=10m DEDUP_TEST_CHAOS_MYSQL=10m DEDUP_TEST_CHAOS_TX=20m DEDUP_TEST_CHAOS_CHAIN=10m \
+#     DEDUP_TEST_OUTAGE=5m scripts/test.sh -run 'Chaos|LongOutage' -timeout 80m
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -26,7 +26,7 @@ eval "$(scripts/services.sh env strict)"
 DEDUP_TEST_SPIN=$(command -v spin) || DEDUP_TEST_SPIN='' # which fails its tests
 export DEDUP_TEST_SPIN DEDUP_TEST_SEEDS=${DEDUP_TEST_SEEDS:-50000}
 export DEDUP_TEST_CHAOS=${DEDUP_TEST_CHAOS:-2m} DEDUP_TEST_CHAOS_MYSQL=${DEDUP_TEST_CHAOS_MYSQL:-45s}
-export DEDUP_TEST_CHAOS_TX=${DEDUP_TEST_CHAOS_TX:-45s}
+export DEDUP_TEST_CHAOS_TX=${DEDUP_TEST_CHAOS_TX:-45s} DEDUP_TEST_CHAOS_CHAIN=${DEDUP_TEST_CHAOS_CHAIN:-45s}
 export DEDUP_TEST_OUTAGE=${DEDUP_TEST_OUTAGE:-20s}
 
 failed=''
