@@ -116,7 +116,8 @@ func (s *sailor) ship(ctx context.Context, tx *sql.Tx, m *primitive.MessageExt) 
 	})
 }
 
-// scribe notes what the broker is answered when it asks.
+// scribe notes what the broker is answered when it asks, and how late: it stores a
+// message anew with each question.
 type scribe struct {
 	primitive.TransactionListener
 	sailor *sailor
@@ -132,7 +133,7 @@ func (b scribe) CheckLocalTransaction(m *primitive.MessageExt) state {
 		kind = withdrawn
 	}
 	if booking := string(m.Body); keyOf(booking) != booking { // else it was sent to be known
-		b.sailor.note(kind, 0, booking)
+		b.sailor.note(kind, int(time.Since(time.UnixMilli(m.StoreTimestamp)).Milliseconds()), booking)
 	}
 	return answer
 }

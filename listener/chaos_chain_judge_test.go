@@ -26,6 +26,7 @@ type chainFigures struct {
 	published, withdrawn, leftOpen int // answers to a broker that has asked
 	byOthers                       int // of these, given by another process than the one that had booked
 	mostOpen                       int // answers that had left one message open before it was published
+	slowest                        int // milliseconds from a question to its answer
 	rescued, buried                int // messages of killed processes that were published, and withdrawn, so
 
 	strays   int // messages that arrived although their booking is not there
@@ -65,6 +66,7 @@ func (j *chainJudge) read(n note) {
 
 // answer counts an answer, and whose it is.
 func (j *chainJudge) answer(n note) {
+	j.slowest = max(j.slowest, n.run)
 	by := bookedBy(n.key)
 	if by != n.process {
 		j.byOthers++
@@ -115,9 +117,10 @@ func (j *chainJudge) compare(booked, shipped map[string]int) {
 
 func (f chainFigures) String() string {
 	return fmt.Sprintf("ship_runs=%d ship_runs_failed=%d deliveries=%d asked_published=%d asked_withdrawn=%d "+
-		"asked_left_open=%d asked_most_open=%d asked_of_others=%d rescued=%d buried=%d strays=%d unbooked=%d",
+		"asked_left_open=%d asked_most_open=%d asked_slowest_ms=%d asked_of_others=%d "+
+		"rescued=%d buried=%d strays=%d unbooked=%d",
 		f.shipRuns, f.shipFailed, f.deliveries, f.published, f.withdrawn,
-		f.leftOpen, f.mostOpen, f.byOthers, f.rescued, f.buried, f.strays, f.unbooked)
+		f.leftOpen, f.mostOpen, f.slowest, f.byOthers, f.rescued, f.buried, f.strays, f.unbooked)
 }
 
 // missing tells of what the broker has not asked, or had no need to ask others.

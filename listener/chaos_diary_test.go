@@ -27,7 +27,7 @@ const (
 	arrived    = 'a' // a message of the first step was delivered to the second one
 	published  = 'y' // the broker has asked about a transaction, and is told: committed
 	withdrawn  = 't' // it is told: rolled back
-	leftOpen   = 'q' // it is told: nobody knows yet
+	leftOpen   = 'q' // it is told: nobody knows yet. With these three, run is how many ms ago it asked
 
 	sent      = 'm' // the broker has the message
 	joined    = 'j' // the process was started
