@@ -33,43 +33,62 @@ const checkTimeout = 3 * time.Second
 // When the store does not answer, and about messages of others, the answer is
 // unknown, too.
 func (o *Outgoing) CheckLocalTransaction(m *primitive.MessageExt) (state primitive.LocalTransactionState) {
-	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+	switch end, err := o.endOf(context.Background(), m); {
+	case err != nil:
+		o.warn(m, "cannot tell how the transaction of a message ended", err)
+		return primitive.UnkonwnState
+	case end == dedup.TxCommitted:
+		return primitive.CommitMessageState
+	case end == dedup.TxRolledBack:
+		return primitive.RollbackMessageState
+	}
+	return primitive.UnkonwnState
+}
+
+// foreign is why a message belongs to another Outgoing, or to none.
+type foreign string
+
+func (f foreign) Error() string { return string(f) }
+
+// endOf is how the transaction of m ended, as far as the record tells. An error
+// comes with TxUnknown. A panic would end all check-backs of the client.
+func (o *Outgoing) endOf(ctx context.Context, m *primitive.MessageExt) (end dedup.TxEnd, err error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	defer func() { // a panic would end all check-backs of the client
+	defer func() {
 		if v := recover(); v != nil {
-			state = o.unknown(m, &dedup.PanicError{Value: v})
+			end, err = dedup.TxUnknown, &dedup.PanicError{Value: v}
 		}
 	}()
 	text := m.GetProperty(markProperty)
 	if text == greeting {
-		return primitive.RollbackMessageState
+		return dedup.TxRolledBack, nil
 	}
 	mark, err := parseMark(text)
 	switch own := o.listener.options.Application; {
 	case err != nil:
-		return o.unknown(m, err)
+		return dedup.TxUnknown, err
 	case mark.key.Application != own:
-		return o.unknown(m, fmt.Errorf("it is of application %q, not %q: give its producer a group of its own",
+		return dedup.TxUnknown, foreign(fmt.Sprintf("it is of application %q, not %q: give its producer a group of its own",
 			mark.key.Application, own))
 	}
 	record, err := o.records.Get(ctx, mark.key)
 	switch {
 	case errors.Is(err, store.ErrNoRecord):
-		return primitive.UnkonwnState
+		return dedup.TxUnknown, nil
 	case err != nil:
-		return o.unknown(m, err)
+		return dedup.TxUnknown, err
 	case record.Status != store.StatusConsumed:
-		return primitive.UnkonwnState
+		return dedup.TxUnknown, nil
 	case record.Token != mark.token && !record.Token.IsZero():
-		return primitive.RollbackMessageState
+		return dedup.TxRolledBack, nil
 	}
-	return primitive.CommitMessageState // at worst a copy: a store may not know the token
+	return dedup.TxCommitted, nil // at worst a copy: a store may not know the token
 }
 
-func (o *Outgoing) unknown(m *primitive.MessageExt, err error) primitive.LocalTransactionState {
-	o.listener.log.Warn("dedup: cannot tell how the transaction of a message ended", slog.String("msgId", m.MsgId),
-		slog.String("topic", m.Topic), slog.String("consumerGroup", o.listener.group), slog.Any("error", err))
-	return primitive.UnkonwnState
+func (o *Outgoing) warn(m *primitive.MessageExt, what string, err error) {
+	o.listener.log.Warn("dedup: "+what, slog.String("msgId", m.MsgId), slog.String("topic", m.Topic),
+		slog.String("consumerGroup", o.listener.group), slog.Any("error", err))
 }
 
 // mark tells which transaction a message belongs to: that which completes key
@@ -82,6 +101,8 @@ type mark struct {
 const (
 	// markProperty is the property with the mark.
 	markProperty = "DEDUP_TX"
+	// topicProperty is the property with the topic, which a broker overwrites.
+	topicProperty = "DEDUP_TOPIC"
 	// greeting is the mark of a message without a transaction, sent to be known.
 	greeting = "greeting"
 	// maxMark bounds it: all properties together must fit into 32 KB.
@@ -108,12 +129,13 @@ func (k mark) on(m *primitive.Message) *primitive.Message {
 	c.Flag, c.Queue = m.Flag, m.Queue
 	c.WithProperties(m.GetProperties())
 	c.WithProperty(markProperty, k.String())
+	c.WithProperty(topicProperty, m.Topic)
 	return c
 }
 
 func parseMark(s string) (k mark, err error) {
 	if s == "" {
-		return mark{}, errors.New("it has no property " + markProperty + ": it was not sent by a Step")
+		return mark{}, foreign("it has no property " + markProperty + ": it was not sent by a Step")
 	}
 	parts := strings.Split(s, ".")
 	if len(s) > maxMark || len(parts) != 5 {

@@ -47,13 +47,14 @@ type StepHandler func(ctx context.Context, tx *sql.Tx, m *primitive.MessageExt) 
 //
 // Messages are published at least once: a broker may do it several times, as it
 // notes late that it has. The next step must be idempotent, by this package and a
-// business key that the handler gives to what it returns. They are lost only
+// business key that the handler gives to what it returns. They are lost only if the
+// broker loses what it has taken, or if a process dies between commit and answer and
+// then
 //
-//   - if a process dies between commit and answer, and then the database, or all
-//     members of the group, are out of reach until the broker gives up asking: it
-//     does so transactionCheckMax times, in some 7 minutes by default;
-//   - if the record is lost or its keep is over before that, or if the broker loses
-//     what it has taken.
+//   - the database, or all members of the group, are out of reach until the broker
+//     gives up asking, which it does transactionCheckMax times, in some 7 minutes by
+//     default, and nobody rescues them, as [Outgoing.Rescue] does;
+//   - the record is lost, or its keep is over, before anybody asks.
 //
 // An Outgoing is safe for concurrent use.
 type Outgoing struct {

@@ -27,6 +27,7 @@ type chain struct {
 	t       *testing.T
 	records txStore // of the members that join from now on
 	next    string  // the topic of the second step
+	deaf    bool    // the members that join from now on do not tell the broker that asks, either
 
 	mu      sync.Mutex
 	halves  int                 // guarded by mu: stored by the broker
@@ -102,7 +103,7 @@ func (c *chain) books(h listener.StepHandler, mute bool) {
 		if err != nil {
 			return err
 		}
-		p, err := c.newOut(clerk{out, c, mute}, m.name)
+		p, err := c.newOut(clerk{out, c, mute, c.deaf}, m.name)
 		if err != nil {
 			return err
 		}
@@ -122,6 +123,7 @@ type clerk struct {
 	primitive.TransactionListener
 	c    *chain
 	mute bool
+	deaf bool
 }
 
 func (k clerk) ExecuteLocalTransaction(m *primitive.Message) state {
@@ -142,6 +144,9 @@ func (k clerk) CheckLocalTransaction(m *primitive.MessageExt) state {
 	k.c.mu.Lock()
 	defer k.c.mu.Unlock()
 	k.c.answers[m.TransactionId] = append(k.c.answers[m.TransactionId], answer)
+	if k.deaf {
+		return primitive.UnkonwnState
+	}
 	return answer
 }
 
