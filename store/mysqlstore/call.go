@@ -47,6 +47,8 @@ type call struct {
 	earlier error // of a try that was repeated, or nil
 }
 
+func (c *call) record() [sha256.Size]byte { return c.id }
+
 func (s *Store) call(c *call, op op, k store.Key, t store.Token) {
 	c.op, c.token = op, t
 	c.parts, c.id = s.stored(k)
@@ -117,14 +119,14 @@ func (s *Store) once(ctx context.Context, c *call) {
 		return
 	}
 	travelling := *c
-	sent, err := s.line.Do(ctx, c.id, &travelling)
+	behind, err := s.line.Do(ctx, &travelling)
 	switch {
 	case err == nil:
 		*c = travelling
-	case sent:
-		c.err = err
-	default:
+	case behind == nil:
 		c.err = notSent{err}
+	default:
+		c.err = err
 	}
 }
 

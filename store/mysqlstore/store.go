@@ -17,13 +17,14 @@ import (
 // It is safe for concurrent use and needs no closing; its pool does, after
 // [Store.Wait] if nothing that is on its way may be cut off.
 type Store struct {
-	db      *sql.DB
-	options Options
-	layout  *layout
-	texts   texts
-	line    *line.Line[[sha256.Size]byte, *call]
-	gate    gate
-	lone    [3]lone // by loneOf
+	db         *sql.DB
+	options    Options
+	layout     *layout
+	texts      texts
+	line       *line.Line[[sha256.Size]byte, *call]
+	background line.Activity
+	gate       gate
+	lone       [3]lone // by loneOf
 }
 
 var (
@@ -59,7 +60,7 @@ func open(db *sql.DB, o Options, l *layout) (*Store, error) {
 		return nil, fmt.Errorf("mysqlstore: %w", err)
 	}
 	s := &Store{db: db, options: o, layout: l, texts: l.texts("`" + o.Table + "`"), gate: make(gate, batches)}
-	s.line = line.New[[sha256.Size]byte](travel, s.exchange)
+	s.line = line.New(travel, &s.background, (*call).record, s.exchange)
 	return s, nil
 }
 
@@ -68,7 +69,8 @@ func open(db *sql.DB, o Options, l *layout) (*Store, error) {
 const overdue = 50 * time.Millisecond
 
 // travel is how calls of different callers share statements. A commit takes
-// about as long for many rows as for one.
+// about as long for many rows as for one. Calls about one record are kept apart:
+// beside each other they would wait for its row, each on a connection.
 var travel = line.Limits{
 	MaxBusy: 2, Enough: 8,
 	Overdue: overdue, MaxLate: 8,
@@ -79,7 +81,7 @@ var travel = line.Limits{
 // a second after the last call has returned, or after its deadline if it was
 // cancelled. It returns the error of ctx when that ends first. Programs need it
 // only to close the pool without cutting those off.
-func (s *Store) Wait(ctx context.Context) error { return s.line.Wait(ctx) }
+func (s *Store) Wait(ctx context.Context) error { return s.background.Wait(ctx) }
 
 // compat reports whether the records are shared with the Java original.
 func (s *Store) compat() bool { return s.layout != &native }

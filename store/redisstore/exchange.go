@@ -13,17 +13,32 @@ func (s *Store) exchange(ctx context.Context, calls []*call, verb string) {
 		s.single(ctx, calls[0], verb)
 		return
 	}
-	pipe := s.client.Pipeline()
-	for _, c := range calls {
+	cmds := make([]*once, len(calls))
+	for i, c := range calls {
 		c.cmd = s.command(ctx, c, verb)
-		_ = pipe.Process(ctx, &c.cmd) // only queues
+		cmds[i] = &c.cmd
 	}
-	_, _ = pipe.Exec(ctx) // each command has its own error
+	s.execute(ctx, cmds)
 	for _, c := range calls {
 		s.read(c, c.cmd)
 	}
 }
 
+// execute executes commands in one round trip.
+func (s *Store) execute(ctx context.Context, cmds []*once) {
+	if len(cmds) == 1 {
+		_ = s.client.Process(ctx, cmds[0]) // the command has the error, too
+		return
+	}
+	pipe := s.client.Pipeline()
+	for _, cmd := range cmds {
+		_ = pipe.Process(ctx, cmd) // only queues
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+}
+
+// single makes a call whose command nobody but go-redis touches any more when
+// the caller has left it behind.
 func (s *Store) single(ctx context.Context, c *call, verb string) {
 	cmd := s.command(ctx, c, verb)
 	if s.options.NoPipelining {
@@ -31,17 +46,17 @@ func (s *Store) single(ctx context.Context, c *call, verb string) {
 		s.read(c, cmd)
 		return
 	}
-	var o owner
-	if c.script == claimScript {
-		o = owner{c.name, c.token}
-	}
-	switch sent, err := s.line(ctx, c.name).do(ctx, cmd, o); {
+	behind, err := s.line(ctx, c.name).Do(ctx, &cmd)
+	switch {
 	case err == nil:
 		s.read(c, cmd)
-	case sent:
-		c.err = err
-	default:
+	case behind == nil:
 		c.err = notSent{err}
+	default:
+		c.err = err
+		if c.script == claimScript {
+			s.leave(owner{c.name, c.token}, behind)
+		}
 	}
 }
 

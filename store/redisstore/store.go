@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
+	"github.com/rocketmq-dedup/rocketmq-dedup-go/store/internal/line"
 )
 
 // Store keeps the records in Redis. Make one with [New]. It is safe for
@@ -27,7 +28,7 @@ type Store struct {
 	lines      lines
 	left       leftClaims
 	scans      scans
-	background activity
+	background line.Activity
 }
 
 var (
@@ -56,7 +57,7 @@ func New(client redis.UniversalClient, o Options) (*Store, error) {
 		return nil, fmt.Errorf("redisstore: %w", err)
 	}
 	s := &Store{client: client, options: o, limits: l}
-	s.lines.one.s = s
+	s.lines.one = s.newLine()
 	return s, nil
 }
 

@@ -1,6 +1,6 @@
-// Package line has the calls of concurrent callers to one database travel
-// together. Use this when you write a store whose round trips or commits cost far
-// more than what is in them.
+// Package line has the calls of concurrent callers to one server travel together.
+// Use this when you write a store whose round trips or commits cost far more than
+// what is in them.
 package line
 
 import (
@@ -18,132 +18,117 @@ type Limits struct {
 	Grace   time.Duration // how long a group may take although all its callers have gone
 }
 
-// Line carries calls of type C, usually pointers, about records named by K. A
+// Line carries calls of type C, usually pointers; the zero value is none. A
 // call that finds nothing on its way goes by itself, at once and under its
 // caller's context. The calls that come meanwhile gather and go together when
 // it is back, or when they are enough; under load the line thus goes from one
-// full group to the next.
+// full group to the next, and the server works on one while callers fill the
+// other.
 //
-// No call is sent while another one about its record is on its way, whether or
-// not that one's caller has gone: a release never overtakes its claim.
-type Line[K comparable, C any] struct {
-	send   func(context.Context, []C)
-	limits Limits
+// A caller waits no longer than its context. If its call has not been sent by
+// then it never will be; else it stays in its group.
+//
+// Calls may also be kept apart by the record, named by K, that they are about:
+// none is sent while another one about its record is on its way, whether or not
+// that one's caller has gone. A server whose statements wait for each other's
+// locks wants that. One that takes a moment for each gains nothing, and the copies
+// of a key would go one by one.
+type Line[K, C comparable] struct {
+	limits     Limits
+	background *Activity
+	record     func(C) K // nil if calls about one record may be on their way together
+	send       func(context.Context, []C)
 
-	mu   sync.Mutex         // guards what follows
-	next *group[K, C]       // of the calls that gather, nil if there are none
-	wire map[K]*group[K, C] // what is on its way
-	busy int                // groups on their way and not overdue
-	late int                // groups that are overdue
-	own  int                // groups with a goroutine
-	rest chan struct{}      // closed when own becomes 0; nil while nobody waits
+	mu   sync.Mutex  // guards what follows
+	next *group[C]   // of the calls that gather, nil if there are none
+	wire map[K]*trip // what is on its way; unused if record is nil
+	busy int         // trips that are not overdue
+	late int         // trips that are overdue
 }
 
-// group is what travels together.
-type group[K comparable, C any] struct {
-	done chan struct{} // closed when it is back
-
-	// Guarded by Line.mu; keys, calls and gone are the sender's once sent.
-	keys     []K
-	calls    []C
-	gone     []bool    // the caller left before the call was sent
-	deadline time.Time // the latest of the callers'
-	endless  bool      // a caller has none
-	sent     bool
-	back     bool
-	late     bool
-	timer    *time.Timer
-}
-
-// New returns a Line that has send execute the calls of a group. Each call
-// holds its own result.
-func New[K comparable, C any](limits Limits, send func(context.Context, []C)) *Line[K, C] {
-	return &Line[K, C]{send: send, limits: limits, wire: map[K]*group[K, C]{}}
-}
-
-// Do executes c. After an error c must not be read: ctx has ended. sent tells
-// whether it has been or may still be executed.
-func (l *Line[K, C]) Do(ctx context.Context, key K, c C) (sent bool, err error) {
-	l.mu.Lock()
-	for before := l.wire[key]; before != nil; before = l.wire[key] {
-		l.mu.Unlock()
-		select {
-		case <-before.done:
-		case <-ctx.Done():
-			return false, ctx.Err()
-		}
-		l.mu.Lock()
+// New returns a Line that has send execute the calls of a group, which it may put
+// in another order. Each call holds its own result. Groups whose callers may have
+// gone are sent in the background. Calls for which record, if it is not nil,
+// returns the same are kept apart.
+func New[K, C comparable](limits Limits, background *Activity, record func(C) K,
+	send func(context.Context, []C)) *Line[K, C] {
+	return &Line[K, C]{
+		limits: limits, background: background, record: record, send: send, wire: map[K]*trip{},
 	}
-	if l.next == nil && l.busy == 0 && l.late < l.limits.MaxLate {
-		g := newGroup[K, C]()
-		g.add(ctx, key, c)
-		l.depart(g)
+}
+
+// Do executes c. After an error, which is that of ctx, c must not be read, and
+// behind tells whether it may still be executed: not if it is nil, else until it
+// is closed.
+func (l *Line[K, C]) Do(ctx context.Context, c C) (behind <-chan struct{}, err error) {
+	l.mu.Lock()
+	if err := l.pass(ctx, c); err != nil {
 		l.mu.Unlock()
-		l.send(ctx, g.calls)
-		l.arrive(g)
-		return true, nil
+		return nil, err
+	}
+	if l.busy == 0 && l.late < l.limits.MaxLate {
+		alone := &struct {
+			trip
+			calls [1]C
+		}{calls: [1]C{c}}
+		l.depart(&alone.trip, alone.calls[:])
+		l.mu.Unlock()
+		defer l.arrive(&alone.trip, alone.calls[:]) // even if send panics
+		l.send(ctx, alone.calls[:])
+		return nil, nil
 	}
 	if l.next == nil {
-		l.next = newGroup[K, C]()
+		l.next = newGroup[C](l.limits.Enough)
 	}
-	g, place := l.next, len(l.next.calls)
-	g.add(ctx, key, c)
+	g := l.next
+	place := g.add(ctx, c)
 	l.proceed()
 	l.mu.Unlock()
 
 	select {
 	case <-g.done:
-		return true, nil
+		return nil, nil
 	case <-ctx.Done():
 		return l.leave(ctx, g, place)
 	}
 }
 
+// pass waits until nothing about the record of c is on its way. The caller holds
+// mu, and does so again afterwards.
+func (l *Line[K, C]) pass(ctx context.Context, c C) error {
+	if l.record == nil {
+		return nil
+	}
+	k := l.record(c)
+	for before := l.wire[k]; before != nil; before = l.wire[k] {
+		l.mu.Unlock()
+		var err error
+		select {
+		case <-before.done:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		l.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // leave takes a caller whose context has ended out of its group.
-func (l *Line[K, C]) leave(ctx context.Context, g *group[K, C], place int) (sent bool, err error) {
+func (l *Line[K, C]) leave(ctx context.Context, g *group[C], place int) (behind <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if g.back {
-		return true, nil
+	switch {
+	case g.back:
+		return nil, nil
+	case g.sent:
+		return g.done, ctx.Err()
 	}
-	if !g.sent {
-		g.gone[place] = true
-	}
-	return g.sent, ctx.Err()
-}
-
-// Wait returns when no group is on its way whose callers may have gone, or with
-// the error of ctx when that ends first.
-func (l *Line[K, C]) Wait(ctx context.Context) error {
-	l.mu.Lock()
-	if l.own == 0 {
-		l.mu.Unlock()
-		return nil
-	}
-	if l.rest == nil {
-		l.rest = make(chan struct{})
-	}
-	rest := l.rest
-	l.mu.Unlock()
-	select {
-	case <-rest:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func newGroup[K comparable, C any]() *group[K, C] {
-	return &group[K, C]{done: make(chan struct{})}
-}
-
-func (g *group[K, C]) add(ctx context.Context, key K, c C) {
-	g.keys, g.calls, g.gone = append(g.keys, key), append(g.calls, c), append(g.gone, false)
-	if t, ok := ctx.Deadline(); !ok {
-		g.endless = true
-	} else if t.After(g.deadline) {
-		g.deadline = t
-	}
+	var gone C
+	g.calls[place] = gone
+	return nil, ctx.Err()
 }
 
 // proceed sends the next group if there is one and the line is free for it. The
@@ -158,92 +143,67 @@ func (l *Line[K, C]) proceed() {
 	}
 	l.next = nil
 	g.drop()
-	l.depart(g)
-	l.own++
-	go func() {
+	g.sent = true
+	l.depart(&g.trip, g.calls)
+	l.background.Go(func() {
+		defer l.arrive(&g.trip, g.calls)
 		ctx, cancel := g.context(l.limits.Grace)
 		defer cancel()
 		if len(g.calls) > 0 {
 			l.send(ctx, g.calls)
 		}
-		l.arrive(g)
-		l.end()
-	}()
+	})
 }
 
-// end is the last thing that the goroutine of a group does.
-func (l *Line[K, C]) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.own--; l.own == 0 && l.rest != nil {
-		close(l.rest)
-		l.rest = nil
-	}
-}
-
-// drop takes out the calls whose callers have gone.
-func (g *group[K, C]) drop() {
-	n := 0
-	for i, gone := range g.gone {
-		if !gone {
-			g.keys[n], g.calls[n] = g.keys[i], g.calls[i]
-			n++
+// depart puts calls on their way. The caller holds mu.
+func (l *Line[K, C]) depart(t *trip, calls []C) {
+	if l.record != nil {
+		if t.done == nil {
+			t.done = make(chan struct{})
+		}
+		for _, c := range calls {
+			l.wire[l.record(c)] = t
 		}
 	}
-	clear(g.calls[n:])
-	g.keys, g.calls = g.keys[:n], g.calls[:n]
-}
-
-// context ends when no caller waits any more, but not before grace.
-func (g *group[K, C]) context(grace time.Duration) (context.Context, context.CancelFunc) {
-	if g.endless {
-		return context.WithCancel(context.Background())
-	}
-	until := time.Now().Add(grace)
-	if g.deadline.After(until) {
-		until = g.deadline
-	}
-	return context.WithDeadline(context.Background(), until)
-}
-
-// depart puts a group on its way. The caller holds mu.
-func (l *Line[K, C]) depart(g *group[K, C]) {
-	g.sent = true
-	for _, k := range g.keys {
-		l.wire[k] = g
-	}
 	l.busy++
-	g.timer = time.AfterFunc(l.limits.Overdue, func() { l.overdue(g) })
+	t.timer = time.AfterFunc(l.limits.Overdue, func() { l.overdue(t) })
 }
 
-func (l *Line[K, C]) overdue(g *group[K, C]) {
+func (l *Line[K, C]) overdue(t *trip) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if g.back {
+	if t.back {
 		return
 	}
-	g.late = true
+	t.late = true
 	l.busy--
 	l.late++
 	l.proceed()
 }
 
-// arrive tells the callers of a group that it is back.
-func (l *Line[K, C]) arrive(g *group[K, C]) {
+// arrive tells the callers that their calls are back.
+func (l *Line[K, C]) arrive(t *trip, calls []C) {
+	l.land(t, calls)
+	if t.done != nil {
+		close(t.done)
+	}
+}
+
+// land takes calls that are back off their way.
+func (l *Line[K, C]) land(t *trip, calls []C) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	g.timer.Stop()
-	g.back = true
-	for _, k := range g.keys {
-		if l.wire[k] == g {
-			delete(l.wire, k)
+	t.timer.Stop()
+	t.back = true
+	if l.record != nil {
+		for _, c := range calls {
+			delete(l.wire, l.record(c))
 		}
 	}
-	if g.late {
+	if t.late {
 		l.late--
 	} else {
 		l.busy--
 	}
-	close(g.done)
 	l.proceed()
 }

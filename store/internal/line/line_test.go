@@ -51,18 +51,19 @@ func play(t *testing.T, script func(t *testing.T, s *server, do func(key string,
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
-		l := line.New[string](limits, s.send)
+		var background line.Activity
+		l := line.New(limits, &background, func(r *request) string { return r.key }, s.send)
 		script(t, s, func(key string, took, patience time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			r := &request{key: key, took: took}
-			_, err := l.Do(ctx, key, r)
+			_, err := l.Do(ctx, r)
 			if err == nil && !r.done {
 				t.Errorf("%s: returned without being executed", key)
 			}
 			return err
 		})
-		if err := l.Wait(t.Context()); err != nil {
+		if err := background.Wait(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
