@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
@@ -29,10 +30,13 @@ type Reconciler struct {
 	after string // where the next pass goes on
 	known memory
 
-	mu      sync.Mutex // guards all below
-	stats   Stats
-	running bool
+	running atomic.Bool
+
+	mu    sync.Mutex // guards stats
+	stats Stats
 }
+
+var errRunning = errors.New("reconcile: the reconciler is running already: run it once")
 
 // Stats tell what a pass has done, or a reconciler since it was made.
 type Stats struct {
@@ -68,10 +72,10 @@ func New(s Store, o Options) (*Reconciler, error) {
 // ends. It then gives the claim back that it holds, within Timeout, and returns
 // nil. It returns an error at once if the reconciler is running already.
 func (r *Reconciler) Run(ctx context.Context) error {
-	if err := r.begin(); err != nil {
-		return err
+	if !r.running.CompareAndSwap(false, true) {
+		return errRunning
 	}
-	defer r.end()
+	defer r.running.Store(false)
 	for ctx.Err() == nil {
 		r.pass(ctx)
 		rest(ctx, jittered(r.options.Every))
@@ -84,10 +88,10 @@ func (r *Reconciler) Run(ctx context.Context) error {
 // keep others from their end, three in a row end the pass. It returns an error at
 // once if the reconciler is running already.
 func (r *Reconciler) Pass(ctx context.Context) (Stats, error) {
-	if err := r.begin(); err != nil {
-		return Stats{}, err
+	if !r.running.CompareAndSwap(false, true) {
+		return Stats{}, errRunning
 	}
-	defer r.end()
+	defer r.running.Store(false)
 	s := r.pass(ctx)
 	if err := ctx.Err(); err != nil {
 		return s, err
@@ -100,22 +104,6 @@ func (r *Reconciler) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stats
-}
-
-func (r *Reconciler) begin() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.running {
-		return errors.New("reconcile: the reconciler is running already: run it once")
-	}
-	r.running = true
-	return nil
-}
-
-func (r *Reconciler) end() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.running = false
 }
 
 // count adds a pass and returns the stats before it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rocketmq-dedup/rocketmq-dedup-go/store"
@@ -15,10 +16,11 @@ type Loop struct {
 	sweeper store.Sweeper
 	options Options
 
-	mu      sync.Mutex // guards all below
-	stats   Stats
-	running bool
-	turned  chan struct{} // closed, and made anew, when stats.Paused changes
+	running atomic.Bool
+
+	mu     sync.Mutex // guards all below
+	stats  Stats
+	turned chan struct{} // closed, and made anew, when stats.Paused changes
 }
 
 // Stats tell what a loop has done since it was made.
@@ -50,10 +52,10 @@ func New(s store.Sweeper, o Options) (*Loop, error) {
 // then after twice as long each time, up to Every. Run returns an error at once
 // if the loop is running already.
 func (l *Loop) Run(ctx context.Context) error {
-	if !l.begin() {
+	if !l.running.CompareAndSwap(false, true) {
 		return errors.New("sweep: the loop is running already: run it once")
 	}
-	defer l.end()
+	defer l.running.Store(false)
 	var rest time.Duration
 	for l.rest(ctx, rest) {
 		rest = l.step(ctx)
@@ -74,22 +76,6 @@ func (l *Loop) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.stats
-}
-
-func (l *Loop) begin() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.running {
-		return false
-	}
-	l.running = true
-	return true
-}
-
-func (l *Loop) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.running = false
 }
 
 func (l *Loop) turn(paused bool) {
