@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/apache/rocketmq-client-go/v2"
@@ -108,7 +109,8 @@ func TestRescueWithoutAProducerAcknowledgesNothing(t *testing.T) {
 	}
 }
 
-// Nobody tells the broker how the transaction ended, until it asks no more.
+// Nobody tells the broker how the transaction ended, until it asks no more. Then it
+// does not take what is published at first, so that the message comes again.
 func TestBrokerWhatItHasGivenUpIsRescued(t *testing.T) {
 	t.Parallel()
 	c := newChain(t, realBroker)
@@ -123,7 +125,8 @@ func TestBrokerWhatItHasGivenUpIsRescued(t *testing.T) {
 // rescues adds a consumer of what the broker has given up.
 func (c *chain) rescues() {
 	c.t.Helper()
-	stop, err := c.place.joinRescue(c.records, c.scene.producer, "rescues")
+	c.createGroup(c.Group + "-rescue")
+	stop, err := c.place.joinRescue(c.records, &stumbling{Producer: c.scene.producer}, "rescues")
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -132,6 +135,19 @@ func (c *chain) rescues() {
 			c.t.Error(err)
 		}
 	})
+}
+
+// stumbling is a producer that fails at first.
+type stumbling struct {
+	listener.Producer
+	tries atomic.Int64
+}
+
+func (p *stumbling) SendSync(ctx context.Context, msgs ...*primitive.Message) (*primitive.SendResult, error) {
+	if p.tries.Add(1) <= 2 {
+		return nil, errBoom
+	}
+	return p.Producer.SendSync(ctx, msgs...)
 }
 
 // joinRescue starts a consumer of what the broker has given up of the first step.

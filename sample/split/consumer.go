@@ -30,7 +30,7 @@ type step struct {
 
 // newChain starts both steps: what book returns is published exactly if its
 // transaction is committed. An application that runs for days also needs a
-// sweep.Loop, as sample/mysql has.
+// sweep.Loop, as sample/mysql has, and a consumer with out.Rescue.
 func newChain(ctx context.Context, s settings, records store.Store, shop *shop) (*chain, error) {
 	booking, err := newStep(s, s.Name, records)
 	if err != nil {
